@@ -1,0 +1,23 @@
+# Third-party packages (Debian names in deploy/packages.txt), found once for the whole project.
+
+include_guard(GLOBAL)
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(ICU REQUIRED COMPONENTS uc)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(spdlog REQUIRED)
+find_package(Protobuf REQUIRED)
+
+if(ENGRAM_MPI)
+  find_package(MPI REQUIRED COMPONENTS CXX)
+endif()
+if(ENGRAM_GRPC)
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(GRPCPP REQUIRED IMPORTED_TARGET grpc++ grpc++_reflection)
+  find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+  find_package(CLI11 REQUIRED)
+endif()
+if(ENGRAM_TESTS)
+  find_package(GTest REQUIRED)
+endif()
