@@ -12,6 +12,23 @@
 
 namespace engram {
 
+// r mod prime by multiplication, for reciprocal = floor(2^64 / prime) and prime >= 2.
+// Why one subtraction is enough: 2^64 = reciprocal * prime + e with 0 <= e < prime, so r * reciprocal / 2^64 = r /
+// prime - (r / 2^64) * (e / prime), which falls short of r / prime by less than 1. Hence quotient is floor(r / prime)
+// or one less, and r - quotient * prime lies in [0, 2 * prime). Holds for every 64-bit r; hashes are below 2^63.
+inline uint64_t RemainderByReciprocal(uint64_t r, uint64_t prime, uint64_t reciprocal) {
+  __extension__ typedef unsigned __int128 Wide;
+  const uint64_t quotient = static_cast<uint64_t>((static_cast<Wide>(r) * reciprocal) >> 64);
+  const uint64_t remainder = r - quotient * prime;
+  return remainder >= prime ? remainder - prime : remainder;
+}
+
+// floor(2^64 / prime), prime >= 2.
+inline uint64_t ReciprocalOf(uint64_t prime) {
+  const uint64_t below = UINT64_MAX / prime;
+  return UINT64_MAX % prime == prime - 1 ? below + 1 : below;  // 2^64 itself is a multiple only of powers of two
+}
+
 // Immutable after construction; any number of threads may call Hash.
 class NgramHasher {
  public:
@@ -22,10 +39,12 @@ class NgramHasher {
   uint32_t lookback_max() const { return max_ngram_size_ - 1; }
 
   // Row ids of one layer for consecutive positions.
-  //   window   compressed ids (kDead = dead), oldest first: `lookback` ids before the first position, then the positions.
-  //   lookback at most lookback_max(); fewer only where the sequence begins inside the window: what lies before is padded.
-  //   ids      [window.size() - lookback, K] row-major, the layer's offsets included.
-  // A look-back that leaves the sequence or meets a dead id is the pad from there on back (the reference's sticky block).
+  //   window   compressed ids (kDead = dead), oldest first: `lookback` ids before the first position, then the
+  //   positions. lookback at most lookback_max(); fewer only where the sequence begins inside the window: what lies
+  //   before is padded. ids      [window.size() - lookback, K] row-major, the layer's offsets included. Always below
+  //   the layer's rows.
+  // A look-back that leaves the sequence or meets a dead id is the pad from there on back (the reference's sticky
+  // block).
   void Hash(size_t layer_index, absl::Span<const int32_t> window, size_t lookback, absl::Span<uint64_t> ids) const;
 
  private:

@@ -17,11 +17,13 @@ struct TokenText {
   std::string text;  // decoded alone, special tokens kept; UTF-8, undecodable bytes as U+FFFD
 };
 
-// The key under which tokens fold: NFKC, NFD, marks (Mn, Mc, Me) dropped, lowercase, white space collapsed and stripped; a
-// text with U+FFFD is keyed by its raw string, an empty key falls back to the text.
-std::string NormalizedKey(const TokenText& token);
+// The key under which tokens fold: NFKC, NFD, marks (Mn, Mc, Me) dropped, each code point lowercased, runs of space,
+// tab, CR and LF made one space, white space stripped at both ends unless the whole is one space; a text with U+FFFD is
+// keyed by its raw string, an empty key falls back to the text. INVALID_ARGUMENT where text is not UTF-8; INTERNAL
+// where ICU has no data.
+absl::StatusOr<std::string> NormalizedKey(const TokenText& token);
 
-// Compressed ids in order of first appearance. [V] -> [V]. INVALID_ARGUMENT naming the token where text is not UTF-8.
+// Compressed ids in order of first appearance. [V] -> [V]. Errors as NormalizedKey's, naming the token.
 absl::StatusOr<std::vector<int32_t>> DeriveTokenMap(const std::vector<TokenText>& tokens);
 
 }  // namespace engram
