@@ -26,8 +26,8 @@ enum class CombineMode { kAllReduceBf16, kAllReducePacked, kOwnerGather };
 enum class Placement { kHost, kMapped };
 enum class RowForm { kPacked, kBf16 };
 
-std::string_view NameOf(CombineMode mode);      // "OWNER_GATHER"
-std::string_view NameOf(Placement placement);   // "MAPPED"
+std::string_view NameOf(CombineMode mode);     // "OWNER_GATHER"
+std::string_view NameOf(Placement placement);  // "MAPPED"
 
 // What a combine mode can deliver: ALL_REDUCE_BF16 serves bf16 only.
 bool Serves(CombineMode mode, RowForm form);
@@ -49,10 +49,10 @@ struct EngineOptions {
 
 // Rows of one layer, in one form, wanted by one round.
 struct RowBlock {
-  size_t layer_index = 0;                // into Geometry.layer_ids
-  RowForm form = RowForm::kPacked;       // one the combine mode serves
-  absl::Span<const uint64_t> ids;        // row ids of the layer, each < rows
-  std::byte* out = nullptr;              // ids.size() rows of packed_row_bytes() or bf16_row_bytes(), in order; unaligned
+  size_t layer_index = 0;           // into Geometry.layer_ids
+  RowForm form = RowForm::kPacked;  // one the combine mode serves
+  absl::Span<const uint64_t> ids;   // row ids of the layer, each < rows
+  std::byte* out = nullptr;         // ids.size() rows of packed_row_bytes() or bf16_row_bytes(), in order; unaligned
 };
 
 // One rank's share of a layer, for logs: rows [begin, end).
@@ -71,9 +71,9 @@ class Engine {
   virtual ~Engine() = default;
 
   // One round: fills every block's `out`. Zero blocks and empty blocks are ordinary. Every rank takes part.
-  //   INVALID_ARGUMENT  an id >= rows, more rows than round_rows_max, a form the mode does not serve; nothing was moved.
-  //   DATA_LOSS         a table file changed under a rank; the contents of `out` are undefined, later rounds may succeed.
-  //   UNAVAILABLE       a rank was lost or did not answer within round_timeout: the job must end (Job::Abort).
+  //   INVALID_ARGUMENT  an id >= rows, more rows than round_rows_max, a form the mode does not serve; nothing was
+  //   moved. DATA_LOSS         a table file changed under a rank; the contents of `out` are undefined, later rounds may
+  //   succeed. UNAVAILABLE       a rank was lost or did not answer within round_timeout: the job must end (Job::Abort).
   virtual absl::Status Gather(absl::Span<const RowBlock> blocks) = 0;
 
   // An empty round that proves every rank alive. Errors as Gather.
@@ -86,21 +86,22 @@ class Engine {
 // The ranks that were launched together. Construct, use and destroy on the engine thread.
 class Job {
  public:
-  // Under mpirun (OMPI_COMM_WORLD_SIZE, PMI_SIZE or PMIX_RANK in the environment) joins that job; `shards` must be 1 then
-  // (INVALID_ARGUMENT). Otherwise this process drives `shards` ranks as threads and is the front end.
+  // Under mpirun (OMPI_COMM_WORLD_SIZE, PMI_SIZE or PMIX_RANK in the environment) joins that job; `shards` must be 1
+  // then (INVALID_ARGUMENT). Otherwise this process drives `shards` ranks as threads and is the front end.
   static absl::StatusOr<std::unique_ptr<Job>> Join(int shards);
   virtual ~Job() = default;
 
-  virtual int rank() const = 0;   // of this process
+  virtual int rank() const = 0;  // of this process
   virtual int ranks() const = 0;
   bool is_front() const { return rank() == 0; }
 
   // Collective: every rank calls Start (rank 0) or Serve (the others) with the same checkpoint and options. Loads this
-  // rank's rows, then checks between ranks that digests, geometry, mode and row ranges agree (FAILED_PRECONDITION naming
-  // the rank that differs). `checkpoint` must outlive the engine.
+  // rank's rows, then checks between ranks that digests, geometry, mode and row ranges agree (FAILED_PRECONDITION
+  // naming the rank that differs). `checkpoint` must outlive the engine.
   virtual absl::StatusOr<std::unique_ptr<Engine>> Start(const Checkpoint& checkpoint, const EngineOptions& options) = 0;
 
-  // Loads and answers rounds until the front end stops (OK) or falls silent for heartbeat + round_timeout (UNAVAILABLE).
+  // Loads and answers rounds until the front end stops (OK) or falls silent for heartbeat + round_timeout
+  // (UNAVAILABLE).
   virtual absl::Status Serve(const Checkpoint& checkpoint, const EngineOptions& options) = 0;
 
   // Ends all ranks at once with this exit code, without waiting for any of them. Any thread.

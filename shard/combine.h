@@ -1,0 +1,40 @@
+// How the rows that ranks have become one answer: the data of a round, after its header and before its statuses.
+
+#ifndef ENGRAM_SHARD_COMBINE_H_
+#define ENGRAM_SHARD_COMBINE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shard/collective.h"
+#include "shard/engine.h"
+#include "shard/shard.h"
+
+namespace engram {
+
+// One rank's part in the rounds of one combine mode; chosen once. Owns the staging memory for rows_max rows.
+//
+// Ask and Answer return only what went wrong between ranks, after which the job is lost. What went wrong with this
+// rank's table is left in `rows`, and the rank still moves all bytes of the round: the others wait for them.
+class Combine {
+ public:
+  virtual ~Combine() = default;
+
+  // Front end, before the headers are sent: sets rows and rows_of_rank in each of them. Valid blocks only.
+  virtual void Plan(absl::Span<const RowBlock> blocks, absl::Span<RoundHeader> headers) = 0;
+  // Front end: fills the blocks that were planned.
+  virtual absl::Status Ask(absl::Span<const RowBlock> blocks, Deadline deadline, absl::Status& rows) = 0;
+  // All other ranks. `header` is valid.
+  virtual absl::Status Answer(const RoundHeader& header, Deadline deadline, absl::Status& rows) = 0;
+};
+
+// `collective` and `shard` must outlive it. RESOURCE_EXHAUSTED without memory for the staging.
+absl::StatusOr<std::unique_ptr<Combine>> MakeCombine(CombineMode mode, Collective& collective, Shard& shard,
+                                                     uint64_t rows_max);
+
+}  // namespace engram
+
+#endif  // ENGRAM_SHARD_COMBINE_H_

@@ -1,0 +1,16 @@
+#include "shard/load_meter.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace engram {
+
+absl::Status LoadMeter::Add(uint64_t bytes) {
+  MutexLock lock(mu_);
+  progress_.bytes_done += bytes;
+  if (report_) report_(progress_);
+  if (!HasPassed(deadline_)) return absl::OkStatus();
+  return absl::DeadlineExceededError(absl::StrCat("load_timeout is over with ", progress_.bytes_done, " of ",
+                                                  progress_.bytes_total, " bytes of the shard loaded"));
+}
+
+}  // namespace engram

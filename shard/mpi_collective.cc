@@ -1,0 +1,155 @@
+#include "shard/mpi_collective.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "shard/backoff.h"
+#include "shard/bf16_sum.h"
+
+namespace engram {
+namespace {
+
+enum Tag : int { kHeaderTag = 1, kScatterTag = 2, kGatherTag = 3 };
+
+// An idle rank looks up at least so often, rung or not.
+constexpr std::chrono::milliseconds kBellSleepMax{100};
+
+void AddBf16Op(void* addends, void* sums, int* count, MPI_Datatype* /*type*/) {
+  AddBf16(static_cast<uint16_t*>(sums), static_cast<const uint16_t*>(addends), static_cast<size_t>(*count));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MpiCollective>> MpiCollective::Create(bool bell, size_t part_bytes_max) {
+  std::unique_ptr<MpiCollective> collective(new MpiCollective(part_bytes_max));
+  ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_dup(MPI_COMM_WORLD, &collective->comm_));
+  ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_set_errhandler(collective->comm_, MPI_ERRORS_RETURN));
+  ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_rank(collective->comm_, &collective->rank_));
+  ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_size(collective->comm_, &collective->ranks_));
+  ENGRAM_RETURN_IF_MPI_ERROR(MPI_Op_create(AddBf16Op, 1, &collective->sum_bf16_));
+  if (bell) {
+    ENGRAM_ASSIGN_OR_RETURN(collective->bell_, RankBell::Create(collective->comm_));
+  }
+  return collective;
+}
+
+void MpiCollective::Free() {
+  if (bell_ != nullptr) bell_->Free();
+  (void)MPI_Op_free(&sum_bf16_);
+  (void)MPI_Comm_free(&comm_);
+}
+
+absl::Status MpiCollective::SendHeaders(absl::Span<const RoundHeader> headers, Deadline deadline) {
+  MpiRequests requests(comm_, part_bytes_max_);
+  for (int to = 0; to < ranks_; ++to) {
+    const auto* header = reinterpret_cast<const std::byte*>(&headers[static_cast<size_t>(to)]);
+    if (to != rank_) ENGRAM_RETURN_IF_ERROR(requests.Send(to, kHeaderTag, {header, sizeof(RoundHeader)}));
+  }
+  // Rung only when they are out: who wakes finds its header.
+  ENGRAM_RETURN_IF_ERROR(requests.Await(deadline));
+  for (int to = 0; to < ranks_ && bell_ != nullptr; ++to) {
+    if (to != rank_ && bell_->Reaches(to)) bell_->Ring(to);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MpiCollective::PollHeader(MPI_Request& header, MPI_Status& status, Deadline deadline) {
+  // Today rank 0 alone asks. A rank on another node cannot ring: then the polls must find its header.
+  const bool rung = bell_ != nullptr && bell_->Reaches(0);
+  Backoff backoff(kIdlePacing);
+  for (;;) {
+    const uint32_t rings = rung ? bell_->Rings() : 0;
+    int done = 0;
+    ENGRAM_RETURN_IF_MPI_ERROR(MPI_Test(&header, &done, &status));
+    if (done != 0) return absl::OkStatus();
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= std::chrono::nanoseconds::zero()) return absl::UnavailableError("no rank asked anything in time");
+    if (!rung || !backoff.Sleeps()) {
+      backoff.Pause();
+      continue;
+    }
+    bell_->Sleep(rings, std::min<std::chrono::nanoseconds>(left, kBellSleepMax));
+    if (bell_->Rings() != rings) backoff = Backoff(kIdlePacing);
+  }
+}
+
+absl::StatusOr<RoundHeader> MpiCollective::AwaitHeader(Deadline deadline) {
+  RoundHeader header;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Status status;
+  ENGRAM_RETURN_IF_MPI_ERROR(MPI_Irecv(&header, sizeof(header), MPI_BYTE, MPI_ANY_SOURCE, kHeaderTag, comm_, &request));
+  const absl::Status polled = PollHeader(request, status, deadline);
+  if (!polled.ok()) {
+    if (request != MPI_REQUEST_NULL) (void)MPI_Cancel(&request);  // `header` is about to go
+    return polled;
+  }
+  int bytes = 0;
+  ENGRAM_RETURN_IF_MPI_ERROR(MPI_Get_count(&status, MPI_BYTE, &bytes));
+  if (bytes != static_cast<int>(sizeof(header)) || static_cast<int>(header.asking_rank) != status.MPI_SOURCE) {
+    return absl::InternalError(absl::StrCat("a round header of ", bytes, " bytes from rank ", status.MPI_SOURCE,
+                                            " says it is from rank ", header.asking_rank));
+  }
+  return header;
+}
+
+absl::Status MpiCollective::Broadcast(int root, absl::Span<std::byte> bytes, Deadline deadline) {
+  for (size_t at = 0; at < bytes.size(); at += part_bytes_max_) {
+    const auto count = static_cast<int>(std::min(bytes.size() - at, part_bytes_max_));
+    MpiRequests requests(comm_, part_bytes_max_);
+    MPI_Request request = MPI_REQUEST_NULL;
+    ENGRAM_RETURN_IF_MPI_ERROR(MPI_Ibcast(bytes.data() + at, count, MPI_BYTE, root, comm_, &request));
+    requests.Add(request);
+    ENGRAM_RETURN_IF_ERROR(requests.Await(deadline));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MpiCollective::Scatter(int root, absl::Span<const absl::Span<const std::byte>> parts,
+                                    absl::Span<std::byte> mine, Deadline deadline) {
+  MpiRequests requests(comm_, part_bytes_max_);
+  if (rank_ != root) ENGRAM_RETURN_IF_ERROR(requests.Receive(root, kScatterTag, mine));
+  for (size_t to = 0; rank_ == root && to < parts.size(); ++to) {
+    if (static_cast<int>(to) != root) {
+      ENGRAM_RETURN_IF_ERROR(requests.Send(static_cast<int>(to), kScatterTag, parts[to]));
+    }
+  }
+  return requests.Await(deadline);
+}
+
+absl::Status MpiCollective::Gather(int root, absl::Span<const std::byte> mine,
+                                   absl::Span<const absl::Span<std::byte>> parts, Deadline deadline) {
+  MpiRequests requests(comm_, part_bytes_max_);
+  if (rank_ != root) ENGRAM_RETURN_IF_ERROR(requests.Send(root, kGatherTag, mine));
+  for (size_t from = 0; rank_ == root && from < parts.size(); ++from) {
+    if (static_cast<int>(from) != root) {
+      ENGRAM_RETURN_IF_ERROR(requests.Receive(static_cast<int>(from), kGatherTag, parts[from]));
+    }
+  }
+  return requests.Await(deadline);
+}
+
+absl::Status MpiCollective::Reduce(void* data, size_t count, size_t element_bytes, MPI_Datatype type, MPI_Op op,
+                                   Deadline deadline) {
+  const size_t count_max = part_bytes_max_ / element_bytes;
+  for (size_t at = 0; at < count; at += count_max) {
+    const auto part = static_cast<int>(std::min(count - at, count_max));
+    MpiRequests requests(comm_, part_bytes_max_);
+    MPI_Request request = MPI_REQUEST_NULL;
+    ENGRAM_RETURN_IF_MPI_ERROR(MPI_Iallreduce(MPI_IN_PLACE, static_cast<std::byte*>(data) + at * element_bytes, part,
+                                              type, op, comm_, &request));
+    requests.Add(request);
+    ENGRAM_RETURN_IF_ERROR(requests.Await(deadline));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MpiCollective::AllReduceSum(absl::Span<uint64_t> words, Deadline deadline) {
+  return Reduce(words.data(), words.size(), sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, deadline);
+}
+
+absl::Status MpiCollective::AllReduceSumBf16(absl::Span<uint16_t> values, Deadline deadline) {
+  return Reduce(values.data(), values.size(), sizeof(uint16_t), MPI_UINT16_T, sum_bf16_, deadline);
+}
+
+}  // namespace engram

@@ -1,0 +1,35 @@
+#include "shard/table_factory.h"
+
+#include <utility>
+
+#include "model/files/errors.h"
+#include "shard/host_table.h"
+#include "shard/mapped_table.h"
+#include "shard/table_source.h"
+
+namespace engram {
+namespace {
+
+// The share of a rank behind the last row.
+class EmptyTable : public Table {
+ public:
+  using Table::Table;
+  absl::Status Gather(RowForm, absl::Span<const uint64_t>, absl::Span<const uint32_t>, std::byte*) override {
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Table>> MakeTable(Placement placement, const TableFiles& files, ShardRange range,
+                                                 uint32_t head_dim, LoadMeter& meter) {
+  absl::StatusOr<TableSource> source = TableSource::Open(files, range, head_dim);
+  if (!source.ok()) return source.status();
+  if (range.begin == range.end) return std::make_unique<EmptyTable>(range);
+  if (placement == Placement::kHost) return HostTable::Load(*source, range, meter);
+  const uint64_t bytes = (range.end - range.begin) * (source->codes.width + source->scales.width);
+  ENGRAM_RETURN_IF_ERROR(meter.Add(bytes));
+  return MappedTable::Map(*std::move(source), range);
+}
+
+}  // namespace engram

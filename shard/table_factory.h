@@ -1,0 +1,20 @@
+// The one place that knows the placements.
+
+#ifndef ENGRAM_SHARD_TABLE_FACTORY_H_
+#define ENGRAM_SHARD_TABLE_FACTORY_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "shard/load_meter.h"
+#include "shard/table.h"
+
+namespace engram {
+
+// Rows `range` of the table in `files`, where `placement` says. Errors of TableSource::Open and of the placement.
+absl::StatusOr<std::unique_ptr<Table>> MakeTable(Placement placement, const TableFiles& files, ShardRange range,
+                                                 uint32_t head_dim, LoadMeter& meter);
+
+}  // namespace engram
+
+#endif  // ENGRAM_SHARD_TABLE_FACTORY_H_

@@ -1,0 +1,111 @@
+// A table's file that is cut short or rewritten under a running server.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "shard/bus_guard.h"
+#include "shard/load_meter.h"
+#include "shard/table_factory.h"
+#include "tests/unit/shard/synthetic_tables.h"
+
+namespace engram {
+namespace {
+
+constexpr uint32_t kHeadDim = 256;
+constexpr uint64_t kRows = 1000;
+
+class ChangedFile : public testing::Test {
+ protected:
+  ChangedFile() : checkpoint_(WriteSyntheticCheckpoint(folder_, FileLayout::kApart, kHeadDim, {kRows})) {}
+
+  std::unique_ptr<Table> Open(Placement placement) {
+    LoadMeter meter(0, nullptr, DeadlineAfter(absl::Hours(1)));
+    absl::StatusOr<std::unique_ptr<Table>> table =
+        MakeTable(placement, checkpoint_.tables[0], {0, kRows}, kHeadDim, meter);
+    EXPECT_EQ(table.status(), absl::OkStatus());
+    return *std::move(table);
+  }
+
+  absl::Status GatherLast(Table& table) {
+    const std::vector<uint64_t> rows = {0, kRows - 1};
+    return table.Gather(RowForm::kPacked, rows, {}, out_);
+  }
+
+  const std::string& codes() const { return checkpoint_.tables[0].codes.path; }
+
+  TempFolder folder_;
+  Checkpoint checkpoint_;
+  std::byte out_[2 * (kHeadDim + kHeadDim / kScaleBlock)];
+};
+
+TEST_F(ChangedFile, CutShortUnderAMappingIsDataLoss) {
+  const std::unique_ptr<Table> table = Open(Placement::kMapped);
+  ASSERT_EQ(GatherLast(*table), absl::OkStatus());
+  ASSERT_EQ(truncate(codes().c_str(), 4096), 0);
+  for (int i = 0; i < 3; ++i) {  // each time: the guard is armed anew
+    const absl::Status status = GatherLast(*table);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(codes()));
+  }
+}
+
+TEST_F(ChangedFile, RewrittenUnderAMappingIsDataLoss) {
+  const std::unique_ptr<Table> table = Open(Placement::kMapped);
+  ASSERT_EQ(GatherLast(*table), absl::OkStatus());
+  // The clock of a file system ticks in milliseconds.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::fstream(codes(), std::ios::in | std::ios::out | std::ios::binary) << "other";
+  EXPECT_EQ(GatherLast(*table).code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(ChangedFile, RowsInMemoryDoNotCare) {
+  const std::unique_ptr<Table> table = Open(Placement::kHost);
+  const std::vector<std::byte> wanted =
+      OracleRow(checkpoint_, 0, kRows - 1, RowForm::kPacked, CombineMode::kOwnerGather, 1);
+  ASSERT_EQ(truncate(codes().c_str(), 0), 0);
+  ASSERT_EQ(GatherLast(*table), absl::OkStatus());
+  EXPECT_EQ(std::memcmp(out_ + wanted.size(), wanted.data(), wanted.size()), 0);
+}
+
+// Outside of a guarded body a bus error still ends the process.
+TEST_F(ChangedFile, OtherBusErrorsGoTheirOldWay) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers have a handler of their own";
+#endif
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        RunGuardedFromBusError([] {});
+        raise(SIGBUS);
+        std::exit(0);
+      },
+      testing::KilledBySignal(SIGBUS), "");
+}
+
+void HandOver(int) { _exit(42); }
+
+TEST_F(ChangedFile, OtherBusErrorsReachTheHandlerThatWasThere) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        std::signal(SIGBUS, HandOver);
+        RunGuardedFromBusError([] {});
+        raise(SIGBUS);
+        std::exit(0);
+      },
+      testing::ExitedWithCode(42), "");
+}
+
+}  // namespace
+}  // namespace engram
