@@ -12,20 +12,12 @@
 #include "engram/v1/engram.pb.h"
 #include "model/geometry.h"
 #include "model/hash_constants.h"
+#include "server/segment_check.h"
 #include "server/session_store.h"
 #include "server/step.h"
+#include "server/step_check.h"
 
 namespace engram {
-
-// What a stream still has room for when a step arrives.
-struct StepRoom {
-  uint64_t steps_free = 0;
-  uint64_t steps_max = 0;  // for messages
-  uint64_t bytes_free = 0;
-  uint64_t bytes_max = 0;
-  uint64_t tokens_max = 0;         // step_tokens_max, or lookup_tokens_max
-  const char* tokens_max_name = "step_tokens_max";
-};
 
 // Who sends it.
 struct StepOrigin {
@@ -39,9 +31,10 @@ class Admission {
   // All arguments must outlive it. `model` carries formats, limits, digests and table_version as announced.
   Admission(const Geometry& geometry, const HashConstants& constants, const v1::Model& model, SessionStore& sessions);
 
-  // Checks, in this order: the step's own fields (each a whole-step refusal, nothing changed), room, then every segment.
-  // A refused segment changes nothing, has its code in Step.results and takes no part further on. close_sessions applies
-  // last. The returned status is the step's own code: INVALID_ARGUMENT, FAILED_PRECONDITION or RESOURCE_EXHAUSTED.
+  // Checks, in this order: the step's own fields (each a whole-step refusal, nothing changed), room, then every
+  // segment. A refused segment changes nothing, has its code in Step.results and takes no part further on.
+  // close_sessions applies last; one that another stream has in flight is reported in Step.close_status. The returned
+  // status is the step's own code: INVALID_ARGUMENT, FAILED_PRECONDITION or RESOURCE_EXHAUSTED.
   absl::StatusOr<Step> Admit(const StepOrigin& origin, const v1::StepRequest& request, const StepRoom& room,
                              absl::Time arrival) const;
 
@@ -49,10 +42,17 @@ class Admission {
   absl::Status CheckHello(const v1::Hello& hello) const;
 
  private:
+  // Validates and applies segment `index`; an accepted one is added to the step. OK says which result it has.
+  absl::StatusOr<v1::SegmentResult> Apply(const StepOrigin& origin, const v1::StepRequest& request, size_t index,
+                                          const StepRoom& room, uint64_t token_begin, Step& step) const;
+  void ApplySegments(const StepOrigin& origin, const v1::StepRequest& request, const StepRoom& room, Step& step) const;
+  absl::Status CloseSessions(const StepOrigin& origin, const v1::StepRequest& request) const;
+
   const Geometry& geometry_;
-  const HashConstants& constants_;
   const v1::Model& model_;
   SessionStore& sessions_;
+  const StepCheck step_check_;
+  const SegmentCheck segment_check_;
 };
 
 }  // namespace engram

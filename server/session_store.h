@@ -1,4 +1,5 @@
-// The sessions of all clients: compressed ids by position, so that look-back reaches across chunks, rewinds and hand-over.
+// The sessions of all clients: compressed ids by position, so that look-back reaches across chunks, rewinds and
+// hand-over.
 
 #ifndef ENGRAM_SERVER_SESSION_STORE_H_
 #define ENGRAM_SERVER_SESSION_STORE_H_
@@ -20,8 +21,11 @@ struct SessionLimits {
   uint32_t sessions_max = 65536;
 };
 
+// Private name spaces begin with it. No client_id does: it is no UTF-8, and Protobuf strings are.
+inline constexpr char kPrivateClientPrefix[] = "\xff";
+
 class SessionStore;
-class Session;  // session_store.cc
+class Session;  // session_state.h
 
 // Counts a step in flight on a session while it lives. Movable.
 class SessionUse {
@@ -38,7 +42,8 @@ class SessionUse {
   std::shared_ptr<Session> session_;
 };
 
-// Whose session: streams that named the same client_id in Hello share a name space; an empty client_id gets one of its own.
+// Whose session: streams that named the same client_id in Hello share a name space; an empty client_id gets one of its
+// own.
 struct SessionKey {
   std::string client;  // name space: a client_id, or a private name made by SessionStore::PrivateClient
   uint64_t session_id = 0;
@@ -53,21 +58,22 @@ struct SessionSeed {
 
 // A segment that validation let through, to be applied.
 struct SessionWrite {
-  SessionKey key;                     // session_id 0: stateless
+  SessionKey key;  // session_id 0: stateless
   uint64_t start_pos = 0;
   SessionSeed seed;
-  absl::Span<const int32_t> ids;      // compressed ids to write at start_pos (kDead = masked)
-  uint64_t stream_id = 0;             // of the stream that writes
+  absl::Span<const int32_t> ids;  // compressed ids to write at start_pos (kDead = masked)
+  uint64_t stream_id = 0;         // of the stream that writes
 };
 
 struct SessionWritten {
-  std::vector<int32_t> lookback;      // the min(start_pos, lookback_max) ids before start_pos, oldest first
-  std::vector<int32_t> tail;          // the min(length, lookback_max) ids before the new length: the exported hash state
+  std::vector<int32_t> lookback;  // the min(start_pos, lookback_max) ids before start_pos, oldest first
+  std::vector<int32_t> tail;      // the min(length, lookback_max) ids before the new length: the exported hash state
   uint64_t length = 0;
-  SessionUse use;                     // empty for session_id 0
+  SessionUse use;  // empty for session_id 0
 };
 
-// Thread-safe. History is stored in chunks of int32 and counted exactly against history_bytes_max.
+// Thread-safe; outlives every SessionUse. History is stored in chunks of int32 and counted exactly against
+// history_bytes_max, with a fixed share for each session.
 class SessionStore {
  public:
   SessionStore(SessionLimits limits, uint32_t lookback_max);
@@ -78,10 +84,14 @@ class SessionStore {
   void ForgetClient(const std::string& client);
 
   // Applies one segment, whole or not at all.
-  //   FAILED_PRECONDITION  start_pos beyond the length; look-back before the session's base or trimmed away; unknown or too
+  //   FAILED_PRECONDITION  start_pos beyond the length; look-back before the session's base or trimmed away; unknown or
+  //   too
   //                        short fork source: names the position and the known history.
   //   ABORTED              the session has steps in flight on another stream.
-  //   RESOURCE_EXHAUSTED   tokens_max, sessions_max or history_bytes_max, with the bound.
+  //   RESOURCE_EXHAUSTED   tokens_max, or sessions_max or history_bytes_max where no idle session can give way, with
+  //   the bound.
+  // Required: kIds holds at least min(start_pos, lookback_max) and at most start_pos ids; start_pos + ids.size() <
+  // 2^64.
   absl::StatusOr<SessionWritten> Write(const SessionWrite& write);
 
   // Forgets a session; an unknown one is ignored. Steps in flight keep what they captured. ABORTED as Write.

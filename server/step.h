@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engram/v1/engram.pb.h"
 #include "server/session_store.h"
@@ -30,9 +31,12 @@ struct Step {
   std::vector<StepSegment> segments;       // ascending token_begin
   std::vector<v1::SegmentResult> results;  // one a segment of the request, refused ones included
   absl::Time deadline = absl::InfiniteFuture();
-  uint64_t tokens = 0;                     // of all accepted segments
-  uint64_t reply_bytes = 0;                // rows (or hash ids) owed, all layers
-  std::vector<SessionUse> sessions;        // counts the step in flight on the sessions it wrote, until destroyed
+  uint64_t tokens = 0;       // of all accepted segments
+  uint64_t reply_bytes = 0;  // rows (or hash ids) owed, all layers
+  // ABORTED where close_sessions named one with steps in flight on another stream: the rows are served all the same,
+  // and a last frame that would say OK says this.
+  absl::Status close_status;
+  std::vector<SessionUse> sessions;  // counts the step in flight on the sessions it wrote, until destroyed
 };
 
 }  // namespace engram

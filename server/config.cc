@@ -1,0 +1,116 @@
+#include "server/config.h"
+
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+
+namespace engram {
+namespace {
+
+constexpr size_t kConfigBytesMax = size_t{1} << 20;
+constexpr size_t kFaultsShown = 3;
+
+// Gathers the parser's complaints as "source:line:column: what", counted from 1 as editors do.
+class FaultCollector : public google::protobuf::io::ErrorCollector {
+ public:
+  explicit FaultCollector(const std::string& source) : source_(source) {}
+
+  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
+    if (faults_.size() < kFaultsShown) faults_.push_back(Located(line, column, message));
+  }
+  // A warning is a deprecated field or the like; whoever wrote the file should hear of it as well.
+  void AddWarning(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
+    AddError(line, column, message);
+  }
+
+  const std::vector<std::string>& faults() const { return faults_; }
+
+ private:
+  std::string Located(int line, int column, const std::string& message) const {
+    if (line < 0) return absl::StrCat(source_, ": ", message);
+    return absl::StrCat(source_, ":", line + 1, ":", column + 1, ": ", message);
+  }
+
+  const std::string& source_;
+  std::vector<std::string> faults_;
+};
+
+}  // namespace
+
+absl::StatusOr<v1::ServerConfig> ParseConfig(const std::string& text, const std::string& source) {
+  if (text.size() > kConfigBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source, ": ", text.size(), " bytes: a configuration has at most ", kConfigBytesMax));
+  }
+  v1::ServerConfig config;
+  FaultCollector collector(source);
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&collector);
+  const bool parsed = parser.ParseFromString(text, &config);
+  if (!parsed || !collector.faults().empty()) {
+    return absl::InvalidArgumentError(collector.faults().empty() ? absl::StrCat(source, ": cannot be parsed")
+                                                                 : absl::StrJoin(collector.faults(), "; "));
+  }
+  return config;
+}
+
+absl::StatusOr<v1::ServerConfig> LoadConfig(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kConfigBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  // A folder opens but does not read; a short read at the end of the file is the ordinary case.
+  if (file.bad() || !file.eof()) {
+    if (file.good()) return absl::InvalidArgumentError(absl::StrCat(path, ": more than ", kConfigBytesMax, " bytes"));
+    return absl::NotFoundError(absl::StrCat(path, ": the configuration file cannot be read"));
+  }
+  text.resize(static_cast<size_t>(file.gcount()));
+  return ParseConfig(text, path);
+}
+
+std::string PrintConfig(const v1::ServerConfig& config) {
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(config, &text);
+  return text;
+}
+
+SessionLimits SessionLimitsOf(const v1::ServerConfig& config) {
+  SessionLimits limits;
+  limits.history_bytes_max = config.sessions().history_bytes_max();
+  limits.tokens_max = config.sessions().tokens_max();
+  limits.sessions_max = config.sessions().sessions_max();
+  return limits;
+}
+
+namespace {
+
+CombineMode CombineOf(v1::CombineMode mode) {
+  switch (mode) {
+    case v1::ALL_REDUCE_BF16:
+      return CombineMode::kAllReduceBf16;
+    case v1::ALL_REDUCE_PACKED:
+      return CombineMode::kAllReducePacked;
+    default:
+      return CombineMode::kOwnerGather;
+  }
+}
+
+}  // namespace
+
+EngineOptions EngineOptionsOf(const v1::ServerConfig& config, const Geometry& geometry) {
+  const v1::Sharding& sharding = config.sharding();
+  EngineOptions options;
+  options.combine = CombineOf(sharding.combine());
+  options.placement = sharding.placement() == v1::HOST ? Placement::kHost : Placement::kMapped;
+  // The packed row is the smallest form, so no round within round_bytes_max has more rows than this.
+  options.round_rows_max = config.scheduling().round_bytes_max() / geometry.packed_row_bytes();
+  options.round_timeout = absl::Milliseconds(sharding.round_timeout_ms());
+  options.heartbeat = absl::Milliseconds(sharding.heartbeat_ms());
+  options.load_timeout = absl::Milliseconds(sharding.load_timeout_ms());
+  return options;
+}
+
+}  // namespace engram

@@ -1,0 +1,61 @@
+#include "server/grpc/lookup_service.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/grpc/lookup_reactor.h"
+#include "server/grpc/status.h"
+#include "server/grpc/stream_reactor.h"
+
+namespace engram {
+namespace {
+
+using RawStream = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+// A stream that is refused: finished before it begins.
+class RefusedStream final : public RawStream {
+ public:
+  explicit RefusedStream(const absl::Status& why) { Finish(ToGrpcStatus(why)); }
+  void OnDone() override { delete this; }
+};
+
+absl::Time DeadlineOf(const grpc::CallbackServerContext& call) {
+  const std::chrono::system_clock::time_point deadline = call.deadline();
+  // "None" is as far away as the clock goes; nothing beyond a year is worth watching.
+  if (deadline > std::chrono::system_clock::now() + std::chrono::hours(24 * 365)) return absl::InfiniteFuture();
+  return absl::FromChrono(deadline);
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* LookupService::GetModel(grpc::CallbackServerContext* call, const v1::GetModelRequest*,
+                                                  v1::Model* reply) {
+  *reply = context_.model;
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* LookupService::Lookup(grpc::CallbackServerContext* call, const v1::LookupRequest* request,
+                                                v1::LookupReply* reply) {
+  // Replies wait in memory for slow clients, so their number is bounded as that of streams is.
+  if (lookups_.fetch_add(1) < context_.streams_max) {
+    return LookupReactor::Start(context_, lookups_, *request, DeadlineOf(*call), *reply);
+  }
+  lookups_.fetch_sub(1);
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(absl::ResourceExhaustedError(
+      absl::StrCat("the server has streams_max = ", context_.streams_max, " calls of Lookup open; repeat it later"))));
+  return reactor;
+}
+
+RawStream* LookupService::Stream(grpc::CallbackServerContext*) {
+  auto reactor = std::make_shared<StreamReactor>(context_, streams_);
+  if (absl::Status status = streams_.Add(reactor); !status.ok()) return new RefusedStream(status);
+  reactor->Start();
+  return reactor.get();
+}
+
+}  // namespace engram

@@ -1,0 +1,39 @@
+// engram.v1.EngramLookup over gRPC's callback API.
+
+#ifndef ENGRAM_SERVER_GRPC_LOOKUP_SERVICE_H_
+#define ENGRAM_SERVER_GRPC_LOOKUP_SERVICE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "engram/v1/engram.grpc.pb.h"
+#include "server/grpc/service_context.h"
+#include "server/grpc/stream_registry.h"
+
+namespace engram {
+
+// Stream is raw: its messages are byte buffers, so that rows leave from the buffers they were gathered into.
+using LookupServiceBase = v1::EngramLookup::WithRawCallbackMethod_Stream<v1::EngramLookup::WithCallbackMethod_Lookup<
+    v1::EngramLookup::WithCallbackMethod_GetModel<v1::EngramLookup::Service>>>;
+
+class LookupService final : public LookupServiceBase {
+ public:
+  explicit LookupService(const ServiceContext& context) : context_(context), streams_(context.streams_max) {}
+
+  StreamRegistry& streams() { return streams_; }
+
+  grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* call, const v1::GetModelRequest* request,
+                                     v1::Model* reply) override;
+  grpc::ServerUnaryReactor* Lookup(grpc::CallbackServerContext* call, const v1::LookupRequest* request,
+                                   v1::LookupReply* reply) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* call) override;
+
+ private:
+  const ServiceContext context_;
+  StreamRegistry streams_;
+  std::atomic<int64_t> lookups_{0};  // open calls of Lookup: at most as many as streams
+};
+
+}  // namespace engram
+
+#endif  // ENGRAM_SERVER_GRPC_LOOKUP_SERVICE_H_

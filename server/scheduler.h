@@ -1,0 +1,92 @@
+// Turns steps into frames: forms rounds of what waits, hashes, gathers straight into reply buffers, delivers.
+
+#ifndef ENGRAM_SERVER_SCHEDULER_H_
+#define ENGRAM_SERVER_SCHEDULER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "model/geometry.h"
+#include "model/hash_constants.h"
+#include "model/ngram_hash.h"
+#include "server/doorbell.h"
+#include "server/reply_frame.h"
+#include "server/step_gate.h"
+#include "server/step_queue.h"
+#include "shard/engine.h"
+
+namespace engram {
+
+// Since the start, for logs.
+struct SchedulerCounters {
+  uint64_t rounds = 0;   // with at least one frame
+  uint64_t gathers = 0;  // rounds over the ranks
+  uint64_t frames = 0;   // delivered
+  uint64_t steps = 0;    // ended, whatever the code
+  uint64_t rows = 0;     // gathered
+  uint64_t payload_bytes = 0;
+  absl::Duration hash_time;
+  absl::Duration gather_time;
+  absl::Duration deliver_time;
+};
+
+// Life cycle: construct, OpenStream and Submit from any thread, RunRound again and again on the engine thread, destroy
+// when no stream is open. Every step that Submit took to an open stream gets exactly one last frame.
+//
+// Batch by leader: whatever waits when RunRound is called forms the round; there is no timer.
+class Scheduler {
+ public:
+  // `geometry` must outlive it; `constants` are copied.
+  Scheduler(const Geometry& geometry, const HashConstants& constants, SchedulerOptions options);
+
+  // Any thread; see StepQueue.
+  uint64_t OpenStream(std::shared_ptr<FrameSink> sink) { return queue_.OpenStream(std::move(sink)); }
+  void CloseStream(uint64_t stream_id) { queue_.CloseStream(stream_id); }
+  void Submit(uint64_t stream_id, StepTicket ticket, Step step) {
+    queue_.Submit(stream_id, std::move(ticket), std::move(step));
+  }
+  bool Cancel(uint64_t stream_id, uint64_t step_id) { return queue_.Cancel(stream_id, step_id); }
+  // Ends all steps under way with this status; their last frames come with the next RunRound.
+  void FailAll(const absl::Status& status);
+  // Wakes WaitFor.
+  void Wake() { doorbell_->Ring(); }
+
+  // The rest: engine thread.
+
+  // One round: ends steps that were cancelled, expired or failed, then answers frames. Returns how many frames of rows,
+  // hash ids or results it worked on; 0: nothing to do now. A step's own failure (DATA_LOSS) is told to that step
+  // alone. UNAVAILABLE when a rank was lost: all steps have been told, and no further round can succeed.
+  absl::StatusOr<size_t> RunRound(Engine& engine, absl::Time now);
+  // Waits for something to do, a step's deadline included, for `wait` at most.
+  void WaitFor(absl::Duration wait, absl::Time now);
+
+  const SchedulerCounters& counters() const { return counters_; }
+
+ private:
+  void EndSteps(absl::Time now);
+  void EndStep(QueuedStep& step);
+  void HashRound(std::vector<PickedFrame>& round);
+  absl::Status GatherRound(Engine& engine, std::vector<PickedFrame>& round);
+  absl::Status GatherOneByOne(Engine& engine, std::vector<PickedFrame>& round);
+  void DeliverRound(std::vector<PickedFrame>& round);
+  v1::StepReply HeadOf(const Step& step, const Frame& frame) const;
+
+  const Geometry& geometry_;
+  const SchedulerOptions options_;
+  const NgramHasher hasher_;
+  const std::shared_ptr<Doorbell> doorbell_ = std::make_shared<Doorbell>();
+  StepQueue queue_;
+
+  // The engine thread's.
+  std::vector<uint64_t> ids_;     // of a round, reused
+  std::vector<RowBlock> blocks_;  // one a frame of the round; empty ids where nothing is gathered
+  SchedulerCounters counters_;
+};
+
+}  // namespace engram
+
+#endif  // ENGRAM_SERVER_SCHEDULER_H_

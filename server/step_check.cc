@@ -1,0 +1,122 @@
+#include "server/step_check.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace engram {
+namespace {
+
+uint64_t RowBytes(const Geometry& geometry, v1::RowFormat format) {
+  switch (format) {
+    case v1::ROW_FORMAT_PACKED:
+      return geometry.packed_row_bytes();
+    case v1::ROW_FORMAT_BF16:
+      return geometry.bf16_row_bytes();
+    default:
+      return sizeof(uint64_t);  // the row's id
+  }
+}
+
+uint64_t TokensOf(const v1::StepRequest& request) {
+  uint64_t tokens = 0;
+  for (const v1::Segment& segment : request.segments()) tokens += static_cast<uint64_t>(segment.token_ids_size());
+  return tokens;
+}
+
+absl::Status CheckCount(const char* field, int count, uint32_t max) {
+  if (static_cast<uint64_t>(count) <= max) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(field, ": ", count, " of them: segments_max is ", max));
+}
+
+}  // namespace
+
+uint64_t AnsweredTokens(const v1::Segment& segment, bool omit_masked_rows) {
+  const auto tokens = static_cast<uint64_t>(segment.token_ids_size());
+  if (!omit_masked_rows || segment.token_mask().size() != tokens) return tokens;
+  return tokens - static_cast<uint64_t>(std::count(segment.token_mask().begin(), segment.token_mask().end(), '\0'));
+}
+
+absl::Status StepCheck::Counts(const v1::StepRequest& request, const StepRoom& room) const {
+  const uint32_t segments_max = model_.limits().segments_max();
+  if (absl::Status status = CheckCount("segments", request.segments_size(), segments_max); !status.ok()) return status;
+  if (absl::Status status = CheckCount("close_sessions", request.close_sessions_size(), segments_max); !status.ok()) {
+    return status;
+  }
+  const uint64_t tokens = TokensOf(request);
+  if (tokens > room.tokens_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the step has ", tokens, " tokens: ", room.tokens_max_name, " is ", room.tokens_max));
+  }
+  const auto zero = std::find(request.close_sessions().begin(), request.close_sessions().end(), 0);
+  if (zero != request.close_sessions().end()) {
+    return absl::InvalidArgumentError(absl::StrCat("close_sessions[", zero - request.close_sessions().begin(),
+                                                   "] = 0: must name a session (0 is stateless)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<size_t>> StepCheck::Layers(const v1::StepRequest& request) const {
+  std::vector<size_t> layers;
+  if (request.layers().empty()) {
+    for (size_t i = 0; i < geometry_.layers(); ++i) layers.push_back(i);
+  }
+  for (int i = 0; i < request.layers_size(); ++i) {
+    const std::string field = absl::StrCat("layers[", i, "] = ", request.layers(i));
+    const int index = geometry_.LayerIndex(request.layers(i));
+    if (index < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, ": must be an Engram layer (", absl::StrJoin(geometry_.layer_ids, ", "), ")"));
+    }
+    if (std::find(layers.begin(), layers.end(), static_cast<size_t>(index)) != layers.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(field, ": must be there once"));
+    }
+    layers.push_back(static_cast<size_t>(index));
+  }
+  std::sort(layers.begin(), layers.end(),
+            [this](size_t a, size_t b) { return geometry_.layer_ids[a] < geometry_.layer_ids[b]; });
+  return layers;
+}
+
+absl::Status StepCheck::Served(const v1::StepRequest& request) const {
+  if (!v1::RowFormat_IsValid(request.format())) {
+    return absl::InvalidArgumentError(absl::StrCat("format = ", static_cast<int>(request.format()),
+                                                   ": must be ROW_FORMAT_PACKED, ROW_FORMAT_BF16 or "
+                                                   "ROW_FORMAT_HASH_IDS"));
+  }
+  const auto& formats = model_.formats();
+  if (std::find(formats.begin(), formats.end(), static_cast<int>(request.format())) == formats.end()) {
+    return absl::FailedPreconditionError(absl::StrCat("format = ", v1::RowFormat_Name(request.format()),
+                                                      ": this server combines by ", model_.combine(),
+                                                      ", which cannot serve it (see Model.formats)"));
+  }
+  if (request.table_version() != 0 && request.table_version() != model_.table_version()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("table_version = ", request.table_version(), ": this server has ", model_.table_version()));
+  }
+  return absl::OkStatus();
+}
+
+uint64_t StepCheck::OwedBytes(const Step& step, uint64_t tokens) const {
+  const uint64_t token_bytes = geometry_.columns() * RowBytes(geometry_, step.format) * step.layer_indices.size();
+  uint64_t bytes = 0;
+  return __builtin_mul_overflow(token_bytes, tokens, &bytes) ? std::numeric_limits<uint64_t>::max() : bytes;
+}
+
+absl::Status StepCheck::Room(const v1::StepRequest& request, const StepRoom& room, const Step& step) const {
+  if (room.steps_free == 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("one step more: steps_in_flight_max ", room.steps_max, " of this stream are not answered yet"));
+  }
+  uint64_t tokens = 0;
+  for (const v1::Segment& segment : request.segments()) tokens += AnsweredTokens(segment, step.omit_masked_rows);
+  const uint64_t bytes = OwedBytes(step, tokens);
+  if (bytes <= room.bytes_free) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the step asks for ", bytes, " bytes: ", room.bytes_free,
+                                                   " are free of this stream's bytes_in_flight_max ", room.bytes_max));
+}
+
+}  // namespace engram

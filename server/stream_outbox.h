@@ -1,0 +1,62 @@
+// What one stream still has to send, in which order, and what it owes its client.
+
+#ifndef ENGRAM_SERVER_STREAM_OUTBOX_H_
+#define ENGRAM_SERVER_STREAM_OUTBOX_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "server/arena.h"
+#include "server/reply_frame.h"
+
+namespace engram {
+
+// A message for the wire: `head`, then the bytes of `payload`.
+struct OutMessage {
+  std::string head;
+  ArenaLease payload;
+};
+
+// One message is taken at a time: control messages first, then frames of decode steps, then the rest; frames of one
+// step stay in order. A step counts as in flight from AddStep until its last frame is taken, since a client that has
+// read it may send the next step at once. Not thread-safe.
+class StreamOutbox {
+ public:
+  // An admitted step that owes so many bytes of rows.
+  void AddStep(uint64_t step_id, uint64_t reply_bytes);
+  // A frame of an admitted step.
+  void PushFrame(ReplyFrame frame);
+  // The answer to a step that was not admitted.
+  void PushRefusal(const v1::StepReply& reply);
+  // Welcome or Drain.
+  void PushControl(const v1::ServerMessage& message);
+  // Forgets queued rows of a step that is being cancelled; frames with results stay.
+  void DropRows(uint64_t step_id);
+  void Clear();
+
+  std::optional<OutMessage> Take();
+
+  // Nothing queued, no step in flight.
+  bool idle() const { return steps_.empty() && control_.empty() && decode_.empty() && other_.empty(); }
+  uint64_t steps_in_flight() const { return steps_.size(); }
+  uint64_t bytes_in_flight() const { return bytes_in_flight_; }
+  // Queued answers to refused steps. They are not in flight, so whoever reads from the client bounds them.
+  size_t refusals() const { return refusals_; }
+
+ private:
+  void Account(const ReplyFrame& frame);
+
+  std::deque<std::string> control_;
+  std::deque<ReplyFrame> decode_;
+  std::deque<ReplyFrame> other_;
+  std::unordered_map<uint64_t, uint64_t> steps_;  // step_id -> bytes it still owes
+  uint64_t bytes_in_flight_ = 0;
+  size_t refusals_ = 0;
+};
+
+}  // namespace engram
+
+#endif  // ENGRAM_SERVER_STREAM_OUTBOX_H_

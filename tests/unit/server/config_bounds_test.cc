@@ -1,0 +1,86 @@
+// Bounds of the configuration, alone and for a model.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/unit/server/config_fixture.h"
+
+namespace engram {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ConfigBounds, NameFieldValueAndBound) {
+  const BadText kBad[] = {
+      {"sharding { shards: 0 }", "sharding.shards = 0: must be in [1, 1024]"},
+      {"sharding { round_timeout_ms: 9 }", "sharding.round_timeout_ms = 9: must be in [10, 3600000]"},
+      {"sessions { sessions_max: 0 }", "sessions.sessions_max = 0: must be in [1, 16777216]"},
+      {"streams { frame_bytes_max: 65535 }", "streams.frame_bytes_max = 65535: must be in [65536, 4194304]"},
+      {"streams { frame_bytes_max: 4194305 }", "streams.frame_bytes_max = 4194305: must be in [65536, 4194304]"},
+      {"streams { segments_max: 0 }", "streams.segments_max = 0: must be in [1, 1048576]"},
+      {"streams { step_tokens_max: 100 }",
+       "streams.lookup_tokens_max = 128: must be at most streams.step_tokens_max 100"},
+      {"streams { unsent_bytes_max: 65536 }",
+       "streams.unsent_bytes_max = 65536: must be at least streams.frame_bytes_max 1048576"},
+      {"sessions { history_bytes_max: 1048576 } streams { step_tokens_max: 131073 }",
+       "sessions.history_bytes_max = 1048576: must be at least 8 * streams.step_tokens_max = 1048584"},
+      {"sharding { combine: 9 }", "sharding.combine = 9: must be ALL_REDUCE_BF16, ALL_REDUCE_PACKED or OWNER_GATHER"},
+      {"sharding { placement: 9 }", "sharding.placement = 9: must be HOST or MAPPED"},
+      {"listen { address: \"\" }", "listen.address: \"\" is no HOST:PORT: the port is missing"},
+      {"listen { address: \"localhost:65536\" }", "the port must be a number in [0, 65535]"},
+      {"logging { level: \"loud\" }", "logging.level = \"loud\": must be trace, debug, info, warning or error"},
+      {"logging { level: \"\" }", "logging.level = \"\": must be trace"},
+      {"scheduling { drain_timeout_ms: 0 }", "scheduling.drain_timeout_ms = 0: must be in [1, 3600000]"},
+  };
+  for (const BadText& bad : kBad) {
+    auto config = ParseConfig(bad.text, "x");
+    ASSERT_TRUE(config.ok()) << config.status();
+    FillDefaults(*config);
+    const absl::Status status = ValidateConfig(*config);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad.text;
+    EXPECT_THAT(Message(status), HasSubstr(bad.message)) << bad.text;
+  }
+  v1::ServerConfig config = Defaults();
+  config.mutable_model()->set_name(std::string(257, 'n'));
+  EXPECT_THAT(Message(ValidateConfig(config)), HasSubstr("model.name = 257 bytes: must be at most 256 bytes"));
+}
+
+TEST(ConfigForModel, DefaultsFitTheReleasedModel) {
+  EXPECT_TRUE(ValidateForModel(Defaults(), FullSize(), 1).ok());
+  EXPECT_TRUE(ValidateForModel(Defaults(), FullSize(), 7).ok());
+}
+
+TEST(ConfigForModel, OneTokenMustFitEverywhere) {
+  Geometry wide = FullSize();
+  wide.head_dim = 65536;  // 24 rows of 131072 bytes
+  v1::ServerConfig config = Defaults();
+  EXPECT_THAT(
+      Message(ValidateForModel(config, wide, 1)),
+      HasSubstr("streams.frame_bytes_max = 1048576: must be at least 3145984 for this model (one token's rows of "
+                "a layer are 3145728 bytes as bf16)"));
+  config.mutable_streams()->set_frame_bytes_max(3145984);
+  config.mutable_scheduling()->set_round_bytes_max(3145727);
+  EXPECT_THAT(Message(ValidateForModel(config, wide, 1)),
+              HasSubstr("scheduling.round_bytes_max = 3145727: must be at least 3145728"));
+  config.mutable_scheduling()->set_round_bytes_max(3145728);
+  config.mutable_streams()->set_bytes_in_flight_max(6291455);
+  EXPECT_THAT(Message(ValidateForModel(config, wide, 1)),
+              HasSubstr("streams.bytes_in_flight_max = 6291455: must be at least 6291456"));
+  config = Defaults();
+  config.mutable_streams()->set_lookup_tokens_max(169);
+  EXPECT_THAT(Message(ValidateForModel(config, FullSize(), 1)),
+              HasSubstr("streams.lookup_tokens_max = 169: must be at most 168 for this model"));
+}
+
+TEST(ConfigForModel, ShardsAreNotAskedOfALauncher) {
+  v1::ServerConfig config = Defaults();
+  config.mutable_sharding()->set_shards(4);
+  EXPECT_TRUE(ValidateForModel(config, FullSize(), 4).ok());
+  EXPECT_THAT(Message(ValidateForModel(config, FullSize(), 2)),
+              HasSubstr("sharding.shards = 4: must be absent or 1 where a launcher started the ranks (2)"));
+}
+
+}  // namespace
+}  // namespace engram
