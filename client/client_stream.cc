@@ -1,0 +1,188 @@
+#include "client/client_stream.h"
+
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/frame_reader.h"
+
+namespace engram {
+namespace {
+
+constexpr char kStreamMethod[] = "/engram.v1.EngramLookup/Stream";
+
+}  // namespace
+
+ClientStream::ClientStream(std::shared_ptr<grpc::Channel> channel) : channel_(std::move(channel)), stub_(channel_) {}
+
+void ClientStream::Start(const v1::Hello& hello) {
+  stub_.PrepareBidiStreamingCall(&context_, kStreamMethod, grpc::StubOptions(), this);
+  v1::ClientMessage message;
+  *message.mutable_hello() = hello;
+  {
+    absl::MutexLock lock(&mu_);
+    Send(std::move(message));
+  }
+  StartRead(&incoming_);
+  // Submit writes from threads that are no reaction: without a hold the call could end under it.
+  AddHold();
+  StartCall();
+}
+
+absl::StatusOr<v1::Welcome> ClientStream::AwaitWelcome(absl::Duration timeout) {
+  const auto answered = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return welcome_.has_value() || ended_; };
+  absl::MutexLock lock(&mu_);
+  mu_.AwaitWithTimeout(absl::Condition(&answered), timeout);
+  if (welcome_.has_value()) return *welcome_;
+  if (ended_) return why_closed_;
+  return absl::DeadlineExceededError(absl::StrCat("no Welcome within ", absl::FormatDuration(timeout)));
+}
+
+void ClientStream::Shutdown() {
+  Close(absl::CancelledError("the client was destroyed"));
+  context_.TryCancel();
+  done_.WaitForNotification();
+}
+
+absl::Status ClientStream::Usable() const {
+  if (closed_) return why_closed_;
+  if (draining_) return absl::UnavailableError(absl::StrCat("the server is draining: ", drain_message_));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<PendingStep>> ClientStream::Submit(v1::StepRequest step, const Geometry& geometry) {
+  StepShape shape = ShapeOf(step, geometry);
+  absl::MutexLock lock(&mu_);
+  if (absl::Status status = Usable(); !status.ok()) return status;
+  const uint32_t steps_max = welcome_->steps_in_flight_max();
+  if (steps_max != 0 && pending_.size() >= steps_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(pending_.size(), " steps in flight; the server's steps_in_flight_max is ", steps_max));
+  }
+  const uint64_t step_id = ++last_step_id_;
+  auto pending = std::make_shared<PendingStep>(step_id, std::move(shape));
+  pending_.emplace(step_id, pending);
+  v1::ClientMessage message;
+  *message.mutable_step() = std::move(step);
+  message.mutable_step()->set_step_id(step_id);
+  Send(std::move(message));
+  return pending;
+}
+
+void ClientStream::Cancel(uint64_t step_id) {
+  absl::MutexLock lock(&mu_);
+  if (closed_ || pending_.count(step_id) == 0) return;
+  v1::ClientMessage message;
+  message.mutable_cancel()->set_step_id(step_id);
+  Send(std::move(message));
+}
+
+absl::Status ClientStream::status() const {
+  absl::MutexLock lock(&mu_);
+  return Usable();
+}
+
+void ClientStream::Send(v1::ClientMessage message) {
+  outgoing_.push_back(std::move(message));
+  if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+}
+
+void ClientStream::OnWriteDone(bool ok) {
+  absl::MutexLock lock(&mu_);
+  outgoing_.pop_front();
+  // A failed write means that the call has ended: OnReadDone says so too, OnDone says why.
+  if (!ok || closed_) outgoing_.clear();
+  if (!outgoing_.empty()) StartWrite(&outgoing_.front());
+}
+
+void ClientStream::OnReadDone(bool ok) {
+  absl::Status status = ok ? TakeMessage() : absl::UnavailableError("the connection to the server ended");
+  if (status.ok()) {
+    StartRead(&incoming_);
+    return;
+  }
+  Close(status);
+  if (ok) context_.TryCancel();
+  RemoveHold();
+}
+
+void ClientStream::Close(const absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  if (!closed_) why_closed_ = why;
+  closed_ = true;
+}
+
+absl::Status ClientStream::TakeMessage() {
+  absl::StatusOr<ServerFrame> frame = [this] {
+    grpc::ProtoBufferReader reader(&incoming_);
+    return ReadServerFrame(reader, incoming_.Length());
+  }();
+  if (!frame.ok()) return frame.status();
+  switch (frame->message.kind_case()) {
+    case v1::ServerMessage::kReply:
+      return TakeReply(frame->message.reply(), frame->rows_offset, frame->rows_size);
+    case v1::ServerMessage::kWelcome:
+      TakeWelcome(frame->message.welcome());
+      return absl::OkStatus();
+    case v1::ServerMessage::kDrain: {
+      absl::MutexLock lock(&mu_);
+      draining_ = true;
+      drain_message_ = frame->message.drain().message();
+      return absl::OkStatus();
+    }
+    // A later server may send kinds that this client need not know.
+    case v1::ServerMessage::KIND_NOT_SET:
+      return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+void ClientStream::TakeWelcome(const v1::Welcome& welcome) {
+  absl::MutexLock lock(&mu_);
+  if (!welcome_.has_value()) welcome_ = welcome;
+}
+
+std::shared_ptr<PendingStep> ClientStream::Find(uint64_t step_id) {
+  absl::MutexLock lock(&mu_);
+  const auto found = pending_.find(step_id);
+  return found == pending_.end() ? nullptr : found->second;
+}
+
+absl::Status ClientStream::TakeReply(const v1::StepReply& reply, uint64_t rows_offset, uint64_t rows_size) {
+  const std::shared_ptr<PendingStep> step = Find(reply.step_id());
+  if (step == nullptr) {
+    return absl::InternalError(absl::StrCat("the server answered step ", reply.step_id(), ", which is not in flight"));
+  }
+  grpc::ProtoBufferReader reader(&incoming_);
+  if (!reader.Skip(static_cast<int>(rows_offset))) return absl::InternalError("a frame shorter than it was");
+  const auto read = [&reader](uint8_t* out, uint64_t size) { return CopyBytes(reader, out, size); };
+  if (reply.last()) {
+    // Forgotten before it finishes, so that who waits for it finds room for the next step.
+    absl::MutexLock lock(&mu_);
+    pending_.erase(reply.step_id());
+  }
+  const absl::Status status = step->Apply(reply, {rows_size, read});
+  if (!status.ok() && reply.last()) step->Finish(status);
+  return status;
+}
+
+void ClientStream::OnDone(const grpc::Status& status) {
+  std::map<uint64_t, std::shared_ptr<PendingStep>> unfinished;
+  absl::Status why;
+  {
+    absl::MutexLock lock(&mu_);
+    // What this side decided is the cause; the status of a call that was cancelled for it is not.
+    const bool ours = closed_ && !absl::IsUnavailable(why_closed_);
+    if (!ours && !status.ok()) why_closed_ = StatusOfCode(status.error_code(), status.error_message());
+    if (!closed_) why_closed_ = absl::UnavailableError("the server ended the stream");
+    closed_ = true;
+    ended_ = true;
+    unfinished.swap(pending_);
+    why = why_closed_;
+  }
+  for (auto& [step_id, step] : unfinished) step->Finish(why);
+  done_.Notify();  // last: who waits for it may destroy this object
+}
+
+}  // namespace engram

@@ -1,0 +1,49 @@
+#include "client/step_result.h"
+
+#include <bit>
+#include <cstring>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+
+namespace engram {
+
+static_assert(std::endian::native == std::endian::little, "rows and row ids are little-endian on the wire");
+
+absl::Status StatusOfCode(int code, const std::string& message) {
+  if (code == 0) return absl::OkStatus();
+  constexpr int kLastCode = static_cast<int>(absl::StatusCode::kUnauthenticated);
+  if (code < 0 || code > kLastCode) return absl::UnknownError(absl::StrCat("code ", code, ": ", message));
+  return absl::Status(static_cast<absl::StatusCode>(code), message);
+}
+
+uint64_t LayerRows::hash_id(uint64_t token, uint32_t column) const {
+  uint64_t id = 0;
+  std::memcpy(&id, row(token, column).data(), sizeof(id));
+  return id;
+}
+
+absl::Status LayerRows::Allocate() {
+  const uint64_t size = tokens_ * token_bytes();
+  bytes_.reset(new (std::nothrow) uint8_t[size]);
+  if (bytes_ == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for ", size, " bytes of rows of layer ", layer_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StepResult::segment_status(size_t index) const {
+  if (index >= segments.size()) {
+    return status.ok() ? absl::OutOfRangeError(absl::StrCat("segment ", index, " of ", segments.size())) : status;
+  }
+  return StatusOfCode(segments[index].code(), segments[index].message());
+}
+
+const LayerRows* StepResult::layer(uint32_t layer_id) const {
+  for (const LayerRows& rows : layers) {
+    if (rows.layer() == layer_id) return &rows;
+  }
+  return nullptr;
+}
+
+}  // namespace engram

@@ -1,0 +1,73 @@
+// What came back for one step.
+
+#ifndef ENGRAM_CLIENT_STEP_RESULT_H_
+#define ENGRAM_CLIENT_STEP_RESULT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "engram/v1/engram.pb.h"
+
+namespace engram {
+
+// The status that a code and message of the protocol stand for. Codes are gRPC status numbers; others become UNKNOWN.
+absl::Status StatusOfCode(int code, const std::string& message);
+
+// The rows of one decoder layer, for all tokens of the step in request order. Movable, owns its memory. Tokens whose
+// rows the server does not send (of refused segments, or masked under omit_masked_rows) hold 0xFF bytes: NaN in every
+// row format, and no row id.
+class LayerRows {
+ public:
+  LayerRows(uint32_t layer, uint64_t tokens, uint32_t columns, uint32_t row_bytes)
+      : layer_(layer), tokens_(tokens), columns_(columns), row_bytes_(row_bytes) {}
+
+  uint32_t layer() const { return layer_; }
+  uint64_t tokens() const { return tokens_; }
+  uint32_t columns() const { return columns_; }
+  uint32_t row_bytes() const { return row_bytes_; }  // of one row; 8 where the format is HASH_IDS
+  uint64_t token_bytes() const { return uint64_t{columns_} * row_bytes_; }
+
+  // [tokens, columns, row_bytes]; row ids are little-endian words of 8 bytes.
+  absl::Span<const uint8_t> bytes() const {
+    return absl::MakeConstSpan(bytes_.get(), bytes_ ? tokens_ * token_bytes() : 0);
+  }
+  absl::Span<const uint8_t> row(uint64_t token, uint32_t column) const {
+    return bytes().subspan(token * token_bytes() + uint64_t{column} * row_bytes_, row_bytes_);
+  }
+  // HASH_IDS only.
+  uint64_t hash_id(uint64_t token, uint32_t column) const;
+
+  // Makes room, uninitialised. RESOURCE_EXHAUSTED when the memory is not to be had.
+  absl::Status Allocate();
+  uint8_t* mutable_token(uint64_t token) { return bytes_.get() + token * token_bytes(); }
+
+ private:
+  uint32_t layer_;
+  uint64_t tokens_;
+  uint32_t columns_;
+  uint32_t row_bytes_;
+  std::unique_ptr<uint8_t[]> bytes_;
+};
+
+struct StepResult {
+  uint64_t step_id = 0;
+  // The step's own outcome. When it is not OK `layers` is empty; `segments` still tells what was written to the
+  // sessions.
+  absl::Status status;
+  std::vector<v1::SegmentResult> segments;  // one a segment of the request; empty when the whole step was refused
+  std::vector<LayerRows> layers;            // ascending by decoder layer id
+  uint64_t table_version = 0;
+
+  // A segment's own outcome.
+  absl::Status segment_status(size_t index) const;
+  // The layer's rows, or null.
+  const LayerRows* layer(uint32_t layer_id) const;
+};
+
+}  // namespace engram
+
+#endif  // ENGRAM_CLIENT_STEP_RESULT_H_
