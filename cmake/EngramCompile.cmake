@@ -16,6 +16,7 @@ endif()
 # Flush-to-zero and reassociation would change rows: e8m0 code 0 is a subnormal float.
 target_compile_options(engram_compile INTERFACE -fno-fast-math -ffp-contract=off)
 
+option(ENGRAM_SANITIZE_TESTS "ctest also builds and runs the asan and tsan presets and clang's checks (minutes)" OFF)
 if(ENGRAM_SANITIZE)
   add_compile_options(-fsanitize=${ENGRAM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ENGRAM_SANITIZE})
