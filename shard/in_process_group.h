@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "model/mutex.h"
+#include "shard/deadline.h"
 
 namespace engram {
 

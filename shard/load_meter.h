@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "model/mutex.h"
+#include "shard/deadline.h"
 #include "shard/engine.h"
 
 namespace engram {

@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "model/mutex.h"
+#include "shard/deadline.h"
 
 namespace engram {
 
