@@ -4,15 +4,16 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=yes
+selection=(-LE '^slow$')
 ctest_args=()
 
 usage() {
   cat <<'EOF'
-Usage: tests/run.sh [--fast | --sanitize] [--soak] [--no-packages] [-- CTEST_ARGS]
+Usage: tests/run.sh [--fast | --sanitize | --soak] [--no-packages] [-- CTEST_ARGS]
 
-  --fast          without the builds with sanitizers and clang (label "sanitize")
-  --sanitize      only those
-  --soak          with the long runs (sets ENGRAM_SOAK=1)
+  --fast          without the builds with ThreadSanitizer and clang (label "sanitize")
+  --sanitize      only the builds with sanitizers and clang, AddressSanitizer's too
+  --soak          everything, with the long runs: AddressSanitizer's build (label "slow")
   --no-packages   do not install packages (they are there already, or this is not Debian)
   CTEST_ARGS      as ctest takes them, for example: -R golden
 EOF
@@ -23,9 +24,9 @@ say() { printf '[%4ds] %s\n' "$SECONDS" "$*"; }
 parse() {
   while [ $# -gt 0 ]; do
     case "$1" in
-      --fast) ctest_args+=(-LE '^sanitize$') ;;
-      --sanitize) ctest_args+=(-L '^sanitize$') ;;
-      --soak) export ENGRAM_SOAK=1 ;;
+      --fast) selection=(-LE '^sanitize$') ;;
+      --sanitize) selection=(-L '^sanitize$') ;;
+      --soak) selection=() ;;
       --no-packages) packages=no ;;
       -h | --help) usage; exit 0 ;;
       --) shift; ctest_args+=("$@"); return ;;
@@ -63,7 +64,7 @@ main() {
   say "testing"
   # Open MPI refuses to start as root without both; containers and minimal systems have nobody else.
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  exec ctest --preset dev --no-tests=error --parallel 2 "${ctest_args[@]}"
+  exec ctest --preset dev --no-tests=error --parallel 2 "${selection[@]}" "${ctest_args[@]}"
 }
 
 main "$@"
