@@ -1,6 +1,6 @@
 #include "shard/in_process_collective.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "model/files/errors.h"
 #include "shard/bf16_sum.h"
@@ -22,7 +22,7 @@ absl::Status InProcessCollective::Send(int to, absl::Span<const std::byte> bytes
 
 absl::Status InProcessCollective::Receive(int from, absl::Span<std::byte> bytes, Deadline deadline) {
   return group_->Take(from, rank_, bytes.size(), deadline, [bytes](absl::Span<const std::byte> sent) {
-    std::memcpy(bytes.data(), sent.data(), sent.size());
+    std::copy_n(sent.data(), sent.size(), bytes.data());
   });
 }
 

@@ -1,7 +1,6 @@
 #include "shard/rank_report.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 
@@ -11,7 +10,7 @@ RankReport ReportOf(const absl::Status& status) {
   RankReport report;
   report.code = static_cast<int32_t>(status.code());
   report.length = static_cast<uint32_t>(std::min(status.message().size(), sizeof(report.message)));
-  std::memcpy(report.message, status.message().data(), report.length);
+  std::copy_n(status.message().data(), report.length, report.message);  // unlike memcpy, takes null for nothing
   return report;
 }
 
