@@ -4,16 +4,15 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=yes
-selection=(-LE '^slow$')
+selection=(-LE '^sanitize$')
 ctest_args=()
 
 usage() {
   cat <<'EOF'
-Usage: tests/run.sh [--fast | --sanitize | --soak] [--no-packages] [-- CTEST_ARGS]
+Usage: tests/run.sh [--sanitize | --all] [--no-packages] [-- CTEST_ARGS]
 
-  --fast          without the builds with ThreadSanitizer and clang (label "sanitize")
-  --sanitize      only the builds with sanitizers and clang, AddressSanitizer's too
-  --soak          everything, with the long runs: AddressSanitizer's build (label "slow")
+  --sanitize      only the builds with AddressSanitizer, ThreadSanitizer and clang: as long as all the rest together
+  --all           those and everything else
   --no-packages   do not install packages (they are there already, or this is not Debian)
   CTEST_ARGS      as ctest takes them, for example: -R golden
 EOF
@@ -24,9 +23,8 @@ say() { printf '[%4ds] %s\n' "$SECONDS" "$*"; }
 parse() {
   while [ $# -gt 0 ]; do
     case "$1" in
-      --fast) selection=(-LE '^sanitize$') ;;
       --sanitize) selection=(-L '^sanitize$') ;;
-      --soak) selection=() ;;
+      --all) selection=() ;;
       --no-packages) packages=no ;;
       -h | --help) usage; exit 0 ;;
       --) shift; ctest_args+=("$@"); return ;;
