@@ -70,7 +70,7 @@ absl::Status LoadApart(const TableSource& source, ShardRange range, std::byte* o
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Table>> HostTable::Load(const TableSource& source, ShardRange range, LoadMeter& meter) {
+absl::StatusOr<std::unique_ptr<Table>> HostTable::Load(TableSource source, ShardRange range, LoadMeter& meter) {
   const uint64_t bytes = (range.end - range.begin) * (source.codes.width + source.scales.width);
   absl::StatusOr<AnonymousMemory> memory = AnonymousMemory::Allocate(bytes, "placement HOST");
   if (!memory.ok()) return memory.status();

@@ -19,7 +19,7 @@ class HostTable : public Table {
  public:
   // Reads the rows of `range` in large blocks. The peak is the shard and at most 1/16 of it beside.
   // RESOURCE_EXHAUSTED when they do not fit in memory, DATA_LOSS when a file changes meanwhile.
-  static absl::StatusOr<std::unique_ptr<Table>> Load(const TableSource& source, ShardRange range, LoadMeter& meter);
+  static absl::StatusOr<std::unique_ptr<Table>> Load(TableSource source, ShardRange range, LoadMeter& meter);
 
   absl::Status Gather(RowForm form, absl::Span<const uint64_t> rows, absl::Span<const uint32_t> slots,
                       std::byte* out) override;

@@ -34,7 +34,7 @@ class MappedTable : public Table {
   RowBytes Locate(uint64_t row) const;
   void GatherChunk(RowForm form, absl::Span<const uint64_t> rows, absl::Span<const uint32_t> slots, std::byte* out);
 
-  const TableSource source_;
+  TableSource source_;
   const FileWindow codes_;
   const FileWindow scales_;
   RowWriter writer_;

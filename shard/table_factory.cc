@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Table>> MakeTable(Placement placement, const Tabl
   absl::StatusOr<TableSource> source = TableSource::Open(files, range, head_dim);
   if (!source.ok()) return source.status();
   if (range.begin == range.end) return std::make_unique<EmptyTable>(range);
-  if (placement == Placement::kHost) return HostTable::Load(*source, range, meter);
+  if (placement == Placement::kHost) return HostTable::Load(*std::move(source), range, meter);
   const uint64_t bytes = (range.end - range.begin) * (source->codes.width + source->scales.width);
   ENGRAM_RETURN_IF_ERROR(meter.Add(bytes));
   return MappedTable::Map(*std::move(source), range);

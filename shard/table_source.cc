@@ -45,7 +45,7 @@ bool TableSource::IsPacked() const {
          codes.stride == scales.stride && codes.stride == uint64_t{codes.width} + scales.width;
 }
 
-absl::Status TableSource::CheckUnchanged() const {
+absl::Status TableSource::CheckUnchanged() {
   absl::Status status = codes.file.CheckUnchanged();
   status.Update(scales.file.CheckUnchanged());
   // A file that cannot even be asked (a stale network handle) is lost just so.

@@ -36,7 +36,7 @@ struct TableSource {
   bool IsPacked() const;
 
   // DATA_LOSS naming the file that is no longer what was opened.
-  absl::Status CheckUnchanged() const;
+  absl::Status CheckUnchanged();
 };
 
 }  // namespace engram

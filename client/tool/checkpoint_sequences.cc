@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "model/files/file.h"
+#include "model/files/json_text.h"
 
 namespace engram {
 namespace {
@@ -18,12 +18,11 @@ absl::Status Wrong(const std::string& path, const std::string& what) {
 
 absl::StatusOr<CheckpointSequences> ReadCheckpointSequences(const std::string& checkpoint) {
   const std::string path = absl::StrCat(checkpoint, "/engram_synth.json");
-  const absl::StatusOr<std::string> text = ReadWholeFile(path, kMarkerBytesMax);
-  if (absl::IsNotFound(text.status())) return CheckpointSequences();
-  if (!text.ok()) return text.status();
+  const absl::StatusOr<nlohmann::json> parsed = ReadJsonObject(path, kMarkerBytesMax);
+  if (absl::IsNotFound(parsed.status())) return CheckpointSequences();
+  if (!parsed.ok()) return parsed.status();
 
-  const nlohmann::json marker = nlohmann::json::parse(*text, nullptr, false);
-  if (!marker.is_object()) return Wrong(path, "is no JSON object");
+  const nlohmann::json& marker = *parsed;
   const auto sparse = marker.find("sparse");
   if (sparse == marker.end() || !sparse->is_boolean()) return Wrong(path, "sparse must be true or false");
   CheckpointSequences found;

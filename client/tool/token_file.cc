@@ -1,14 +1,19 @@
 #include "client/tool/token_file.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "model/files/file.h"
+#include "model/files/json_text.h"
 
 namespace engram {
 namespace {
@@ -45,8 +50,9 @@ absl::StatusOr<std::string> StringOf(const nlohmann::json& line, const char* key
 }
 
 absl::StatusOr<TokenSequence> ParseLine(absl::string_view text, const std::string& where) {
-  const nlohmann::json line = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
-  if (!line.is_object()) return Wrong(where, "is no JSON object");
+  const absl::StatusOr<nlohmann::json> parsed = ParseJsonObject(text, where);
+  if (!parsed.ok()) return parsed.status();
+  const nlohmann::json& line = *parsed;
   TokenSequence sequence;
   absl::StatusOr<std::string> name = StringOf(line, "name", where);
   if (!name.ok()) return name.status();
@@ -85,6 +91,8 @@ absl::StatusOr<std::vector<TokenSequence>> ParseIdLines(const std::string& text,
   TokenSequence sequence;
   size_t number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripTrailingAsciiWhitespace(line);
+    absl::ConsumeSuffix(&line, ",");  // a long list broken into lines
     absl::StatusOr<std::vector<uint32_t>> ids = ParseTokenIds(line, absl::StrCat(path, ":", ++number));
     if (!ids.ok()) return ids.status();
     sequence.tokens.insert(sequence.tokens.end(), ids->begin(), ids->end());
@@ -96,13 +104,19 @@ absl::StatusOr<std::vector<TokenSequence>> ParseIdLines(const std::string& text,
 
 absl::StatusOr<std::vector<uint32_t>> ParseTokenIds(absl::string_view text, const std::string& where) {
   std::vector<uint32_t> ids;
-  for (absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(", \t\r\n"), absl::SkipEmpty())) {
-    uint32_t id = 0;
-    if (!absl::SimpleAtoi(word, &id)) {
-      return Wrong(where, absl::StrCat("entry ", ids.size(), " is '", word, "'; it must be a whole number from 0 to ",
-                                       kTokenMax));
+  if (absl::StripAsciiWhitespace(text).empty()) return ids;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    if (absl::StripAsciiWhitespace(part).empty()) {
+      return Wrong(where, absl::StrCat("entry ", ids.size(), " is empty: numbers must stand on both sides of a comma"));
     }
-    ids.push_back(id);
+    for (absl::string_view word : absl::StrSplit(part, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty())) {
+      uint32_t id = 0;
+      if (!absl::SimpleAtoi(word, &id)) {
+        return Wrong(where, absl::StrCat("entry ", ids.size(), " is '", word, "'; it must be a whole number from 0 to ",
+                                         kTokenMax));
+      }
+      ids.push_back(id);
+    }
   }
   return ids;
 }
@@ -135,6 +149,20 @@ absl::StatusOr<std::vector<TokenSequence>> ReadSequences(const std::string& path
   absl::StatusOr<std::string> text = ReadWholeFile(path, kFileBytesMax);
   if (!text.ok()) return text.status();
   return ParseSequences(*text, path);
+}
+
+absl::StatusOr<std::vector<TokenSequence>> ReadAllSequences(const std::vector<std::string>& paths) {
+  std::vector<TokenSequence> all;
+  for (const std::string& path : paths) {
+    absl::StatusOr<std::vector<TokenSequence>> sequences = ReadSequences(path);
+    if (!sequences.ok()) return sequences.status();
+    std::move(sequences->begin(), sequences->end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+bool HoldNoTokens(const std::vector<TokenSequence>& sequences) {
+  return std::all_of(sequences.begin(), sequences.end(), [](const auto& sequence) { return sequence.tokens.empty(); });
 }
 
 }  // namespace engram

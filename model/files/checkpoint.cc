@@ -7,6 +7,7 @@
 #include "model/files/checkpoint_kinds.h"
 #include "model/files/errors.h"
 #include "model/files/model_digest.h"
+#include "model/files/table_extents.h"
 
 namespace engram {
 namespace {
@@ -46,12 +47,20 @@ absl::Status CheckAgreement(const HashConstants& a, const std::string& a_source,
   return CheckAgreement("offsets", a.offsets, a_source, b.offsets, b_source);
 }
 
+absl::Status CheckPrimesAreARun(const Geometry& geometry, const std::vector<int64_t>& primes,
+                                const std::string& source) {
+  const auto first = static_cast<uint64_t>(primes.front());
+  return CheckAgreement("primes", primes, source, DerivePrimes(geometry, first),
+                        absl::StrCat("the primes from ", first));
+}
+
 absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& path, const std::string& hash_constants_path) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
   auto checkpoint =
       is_folder ? OpenSafetensorsCheckpoint(path, hash_constants_path) : OpenGgufCheckpoint(path, hash_constants_path);
   if (!checkpoint.ok()) return checkpoint;
+  ENGRAM_RETURN_IF_ERROR(CheckApart(checkpoint->tables, checkpoint->geometry.layer_ids));
   checkpoint->name = BaseName(path);
   checkpoint->constants_digest = ConstantsDigest(checkpoint->geometry, checkpoint->constants);
   ENGRAM_ASSIGN_OR_RETURN(checkpoint->model_digest,

@@ -107,6 +107,10 @@ absl::StatusOr<Checkpoint> OpenGgufCheckpoint(const std::string& path, const std
     checkpoint.tables.push_back(std::move(table));
   }
   ENGRAM_ASSIGN_OR_RETURN(checkpoint.constants, ResolveConstants(stated, geometry, std::nullopt));
+  ENGRAM_RETURN_IF_ERROR(CheckAgreement("multipliers", checkpoint.constants.multipliers, path,
+                                        DeriveMultipliers(geometry),
+                                        "what layer_ids and compressed_vocab_size determine"));
+  ENGRAM_RETURN_IF_ERROR(CheckPrimesAreARun(geometry, checkpoint.constants.primes, path));
   if (hash_constants_path.empty()) return checkpoint;
   ENGRAM_ASSIGN_OR_RETURN(StatedConstants given, ReadStatedConstants(hash_constants_path));
   if (!given.pad_id) given.pad_id = checkpoint.constants.pad_id;  // safetensors need not state one to compare

@@ -24,6 +24,11 @@ absl::Status CheckAgreement(const std::string& name, const std::vector<int64_t>&
 absl::Status CheckAgreement(const HashConstants& a, const std::string& a_source, const HashConstants& b,
                             const std::string& b_source);
 
+// For files that do not say where the search for primes began: from the first one on each must be the next prime.
+// FAILED_PRECONDITION naming the first that is not. `primes` has passed ValidateHashConstants.
+absl::Status CheckPrimesAreARun(const Geometry& geometry, const std::vector<int64_t>& primes,
+                                const std::string& source);
+
 }  // namespace engram
 
 #endif  // ENGRAM_MODEL_FILES_CHECKPOINT_KINDS_H_

@@ -104,7 +104,8 @@ absl::StatusOr<HashConstants> ReadGiven(const std::string& path, const ConfigFie
   ENGRAM_ASSIGN_OR_RETURN(HashConstants given, ResolveConstants(stated, config.geometry, config.pad_token_id));
   const std::string source = absl::StrCat("what config.json of ", derived.folder, " determines");
   ENGRAM_RETURN_IF_ERROR(CheckAgreement("multipliers", given.multipliers, path, derived.multipliers, source));
-  if (derived.primes) ENGRAM_RETURN_IF_ERROR(CheckAgreement("primes", given.primes, path, *derived.primes, source));
+  ENGRAM_RETURN_IF_ERROR(derived.primes ? CheckAgreement("primes", given.primes, path, *derived.primes, source)
+                                        : CheckPrimesAreARun(config.geometry, given.primes, path));
   if (derived.token_map) {
     const std::vector<int64_t> ours(derived.token_map->begin(), derived.token_map->end());
     ENGRAM_RETURN_IF_ERROR(

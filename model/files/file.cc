@@ -14,18 +14,40 @@
 namespace engram {
 namespace {
 
-absl::Status SystemError(int error, const std::string& path, const char* action) {
-  const std::string message = absl::StrCat(path, ": cannot ", action, ": ", std::strerror(error));
-  if (error == ENOENT || error == ENOTDIR) return absl::NotFoundError(message);
-  if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(message);
-  return absl::UnavailableError(message);
-}
-
-int64_t ModifiedNs(const struct stat& status) {
-  return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-}
+int64_t Nanoseconds(const struct timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 }  // namespace
+
+absl::Status SystemError(int error, const std::string& path, const char* action) {
+  const std::string message = absl::StrCat(path, ": cannot ", action, ": ", std::strerror(error));
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::NotFoundError(message);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(message);
+    case EINVAL:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENODEV:
+    case ENXIO:
+    case EOPNOTSUPP:
+    case EOVERFLOW:
+    case ESPIPE:
+      return absl::InvalidArgumentError(message);
+    default:
+      return absl::UnavailableError(message);
+  }
+}
+
+File::Stamp File::StampOf(const struct stat& status) {
+  return {Nanoseconds(status.st_mtim),
+          Nanoseconds(status.st_ctim),
+          {status.st_nlink, status.st_mode, status.st_uid, status.st_gid}};
+}
 
 absl::StatusOr<File> File::Open(const std::string& path) {
   // O_NONBLOCK: opening a pipe must not wait for its other end. It changes nothing for regular files.
@@ -37,7 +59,7 @@ absl::StatusOr<File> File::Open(const std::string& path) {
   if (S_ISDIR(status.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, ": is a folder, not a file"));
   if (!S_ISREG(status.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, ": is not a regular file"));
   file.size_ = static_cast<uint64_t>(status.st_size);
-  file.modified_ns_ = ModifiedNs(status);
+  file.stamp_ = StampOf(status);
   return file;
 }
 
@@ -47,7 +69,8 @@ File& File::operator=(File&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
   std::swap(size_, other.size_);
-  std::swap(modified_ns_, other.modified_ns_);
+  std::swap(stamp_, other.stamp_);
+  std::swap(is_lost_, other.is_lost_);
   return *this;
 }
 
@@ -74,16 +97,19 @@ absl::Status File::ReadExactly(uint64_t offset, void* out, size_t bytes) const {
   return absl::OkStatus();
 }
 
-absl::Status File::CheckUnchanged() const {
+absl::Status File::CheckUnchanged() {
   struct stat status;
   if (::fstat(descriptor_, &status) != 0) return SystemError(errno, path_, "stat");
-  if (static_cast<uint64_t>(status.st_size) != size_) {
+  const Stamp now = StampOf(status);
+  const bool is_resized = static_cast<uint64_t>(status.st_size) != size_;
+  const bool is_renewed = now.changed_ns != stamp_.changed_ns && now.attributes == stamp_.attributes;
+  is_lost_ = is_lost_ || is_resized || is_renewed || now.modified_ns != stamp_.modified_ns;
+  if (is_resized) {
     return absl::DataLossError(
         absl::StrCat(path_, ": changed while in use: ", size_, " bytes when opened, ", status.st_size, " now"));
   }
-  if (ModifiedNs(status) != modified_ns_) {
-    return absl::DataLossError(absl::StrCat(path_, ": was written to while in use"));
-  }
+  if (is_lost_) return absl::DataLossError(absl::StrCat(path_, ": was written to while in use"));
+  stamp_ = now;
   return absl::OkStatus();
 }
 

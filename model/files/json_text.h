@@ -8,11 +8,15 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace engram {
 
-// Reads and parses a whole file whose top level must be an object. INVALID_ARGUMENT naming the path and position for
-// malformed JSON or nesting deeper than 64; and the errors of ReadWholeFile.
+// Parses a text whose top level must be an object. INVALID_ARGUMENT naming `where` and the position or key for
+// malformed JSON, nesting deeper than 64, or a key that stands twice in one object.
+absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text, const std::string& where);
+
+// ParseJsonObject of a whole file; and the errors of ReadWholeFile.
 absl::StatusOr<nlohmann::json> ReadJsonObject(const std::string& path, uint64_t bytes_max);
 
 // "a string", "an array", ...: what a value is, for messages.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 namespace engram {
@@ -44,13 +45,15 @@ class Handler : public nlohmann::json_sax<Json> {
 
   bool key(string_t& value) override {
     if (depth_ == 1) name_ = std::move(value);
-    if (depth_ == 2) field_ = std::move(value);
-    return true;
+    if (depth_ != 2) return true;
+    field_ = std::move(value);
+    const bool is_new = fields_.insert(field_).second;
+    return is_new || Fail(absl::StrCat(in_metadata_ ? "" : "tensor ", name_, ": ", field_, " occurs twice"));
   }
 
   bool start_object(std::size_t) override {
     if (depth_ >= 2 && !Skip("an object")) return false;
-    if (depth_ == 1) BeginEntry();
+    if (depth_ == 1 && !BeginEntry()) return false;
     return Descend();
   }
 
@@ -101,12 +104,15 @@ class Handler : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  void BeginEntry() {
+  bool BeginEntry() {
     in_metadata_ = name_ == "__metadata__";
+    if (in_metadata_ && std::exchange(has_metadata_, true)) return Fail("__metadata__ is listed twice");
+    fields_.clear();
     entry_ = SafetensorsHeader::Entry();
     offsets_.clear();
     has_shape_ = false;
     has_offsets_ = false;
+    return true;
   }
 
   bool EndEntry() {
@@ -130,11 +136,13 @@ class Handler : public nlohmann::json_sax<Json> {
   bool in_metadata_ = false;
   std::string name_;
   std::string field_;
+  absl::flat_hash_set<std::string> fields_;  // of the entry, so far
   SafetensorsHeader::Entry entry_;
   std::vector<uint64_t> offsets_;
   std::vector<uint64_t>* list_ = nullptr;  // the list being read at depth 3, or none
   bool has_shape_ = false;
   bool has_offsets_ = false;
+  bool has_metadata_ = false;
 };
 
 }  // namespace

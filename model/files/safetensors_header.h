@@ -25,7 +25,7 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// INVALID_ARGUMENT naming the tensor: malformed JSON, a repeated name, a missing or mistyped dtype, shape or
+// INVALID_ARGUMENT naming the tensor: malformed JSON, a repeated name or field, a missing or mistyped dtype, shape or
 // data_offsets, or begin > end. Unknown fields are skipped.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(const std::string& json);
 

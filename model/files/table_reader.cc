@@ -43,7 +43,7 @@ absl::Status TableReader::ReadRow(uint64_t row, absl::Span<uint8_t> codes, absl:
   return scales_.ReadExactly(scales_at, scales.data(), scales.size());
 }
 
-absl::Status TableReader::CheckUnchanged() const {
+absl::Status TableReader::CheckUnchanged() {
   ENGRAM_RETURN_IF_ERROR(codes_.CheckUnchanged());
   return scales_.CheckUnchanged();
 }

@@ -26,7 +26,7 @@ class TableReader {
   absl::Status ReadRow(uint64_t row, absl::Span<uint8_t> codes, absl::Span<uint8_t> scales) const;
 
   // DATA_LOSS when a file was truncated or written to since Open.
-  absl::Status CheckUnchanged() const;
+  absl::Status CheckUnchanged();
 
  private:
   TableReader(TableFiles table, File codes, File scales)

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/tool/number_option.h"
 #include "client/tool/report.h"
 
 namespace engram {
@@ -28,6 +29,9 @@ TEST(ParseTokenIdsTest, NamesTheEntry) {
   ExpectError(ParseTokenIds("1,-2", "--tokens").status(), "entry 1 is '-2'");
   ExpectError(ParseTokenIds("4294967296", "--tokens").status(), "from 0 to 4294967295");
   ExpectError(ParseTokenIds("1.5", "--tokens").status(), "'1.5'");
+  ExpectError(ParseTokenIds("1,,2", "--tokens").status(), "--tokens: entry 1 is empty");
+  ExpectError(ParseTokenIds("1,2, ", "--tokens").status(), "--tokens: entry 2 is empty");
+  ExpectError(ParseTokenIds(",1", "--tokens").status(), "--tokens: entry 0 is empty");
 }
 
 TEST(ParseMaskTest, NeedsOneBitAToken) {
@@ -56,13 +60,28 @@ TEST(ParseSequencesTest, ReadsBareIds) {
   ASSERT_TRUE(sequences.ok()) << sequences.status();
   ASSERT_EQ(sequences->size(), 1u);
   EXPECT_THAT((*sequences)[0].tokens, ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(ParseSequences("1, 2,\n3,\r\n", "f.txt")->front().tokens, ElementsAre(1, 2, 3));
+  ExpectError(ParseSequences("1, 2,\n3,,\n", "f.txt").status(), "f.txt:2: entry 1 is empty");
+}
+
+TEST(WholeNumberTest, NamesTheTextAndTheBounds) {
+  const auto check = [](const std::string& text) { return WholeNumber(1, 999)(text); };
+  EXPECT_EQ(check("1"), "");
+  EXPECT_EQ(check("999"), "");
+  for (const char* text : {"0", "1000", "-1", "1.5", "x", "", "18446744073709551617"}) {
+    EXPECT_EQ(check(text), std::string("'") + text + "' is no whole number from 1 to 999");
+  }
+  EXPECT_EQ(WholeNumber(0)(std::string("18446744073709551615")), "");
+  EXPECT_EQ(WholeNumber(0)(std::string("18446744073709551616")),
+            "'18446744073709551616' is no whole number from 0 to 18446744073709551615");
 }
 
 TEST(ParseSequencesTest, NamesTheLine) {
   const std::string good = "{\"tokens\": [1]}\n";
   const auto error = [&good](const std::string& line) { return ParseSequences(good + line, "f").status(); };
-  ExpectError(error("{\"tokens\": [1"), "f:2: is no JSON object");
-  ExpectError(error("[1, 2]"), "f:2: is no JSON object");
+  ExpectError(error("{\"tokens\": [1"), "f:2: is not JSON");
+  ExpectError(error("[1, 2]"), "f:2: holds an array, not an object");
+  ExpectError(error("{\"tokens\": [1], \"tokens\": [2]}"), "f:2: key \"tokens\" occurs twice");
   ExpectError(error("{\"ids\": [1]}"), "f:2: tokens must be an array");
   ExpectError(error("{\"tokens\": 1}"), "f:2: tokens must be an array");
   ExpectError(error("{\"tokens\": [1, -1]}"), "f:2: tokens[1] is -1");

@@ -145,6 +145,20 @@ TEST(Checkpoint, NeedsNoPadKeyWhereTheConstantsStateIt) {
   EXPECT_EQ(checkpoint->constants.pad_id, 5);
 }
 
+// Without engram_vocab_size nothing says where the walk began, but it has no gaps.
+TEST(Checkpoint, RefusesPrimesThatAreNoRun) {
+  const TempFolder folder;
+  SampleFolder sample;
+  sample.config.erase("engram_vocab_size");
+  sample.tokenizer = nullptr;
+  SampleConstants constants;
+  EXPECT_EQ(OpenCheckpoint(sample.Write(folder), constants.Write(folder)).status(), absl::OkStatus());
+  std::swap(constants.tensors["primes"].second[0], constants.tensors["primes"].second[1]);
+  const absl::Status status = OpenCheckpoint(folder.path(), constants.Write(folder)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("but 73 in the primes from 71"));
+}
+
 TEST(Checkpoint, TakesTheOtherPrefixAndScalesAsU8) {
   const TempFolder folder;
   SampleGguf gguf;

@@ -1,6 +1,7 @@
 // Files spoilt below what their formats can express: cut short, or with bytes that were not written by anyone.
 
 #include <random>
+#include <utility>
 
 #include "model/files/checkpoint.h"
 #include "model/files/safetensors.h"
@@ -25,9 +26,34 @@ TEST(MalformedSafetensorsBytes, AreRefused) {
   ExpectFileRefused(Le(uint64_t{2}) + "{x", kInvalidArgument, "the header is not JSON");
   ExpectFileRefused(Le(uint64_t{0}), kInvalidArgument, "the header is not JSON");
   ExpectFileRefused(Le(uint64_t{1000}) + std::string(1000, '['), kInvalidArgument, "the header is an array");
+  for (const auto& [entry, named] :
+       {std::pair(R"({"a":{"dtype":"U8","shape":[2],"shape":[1],"data_offsets":[0,1]}})", "tensor a: shape occurs"),
+        std::pair(R"({"a":{"dtype":"U8","shape":[1],"dtype":"I8","data_offsets":[0,1]}})", "tensor a: dtype occurs"),
+        std::pair(R"({"__metadata__":{"k":"1","k":"2"}})", "__metadata__: k occurs twice"),
+        std::pair(R"({"__metadata__":{},"__metadata__":{}})", "__metadata__ is listed twice")}) {
+    const std::string header(entry);
+    ExpectFileRefused(Le(uint64_t{header.size()}) + header + "x", kInvalidArgument, named);
+  }
   const std::string entry = R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]})";
   const std::string twice = "{" + entry + "," + entry + "}";
   ExpectFileRefused(Le(uint64_t{twice.size()}) + twice + "x", kInvalidArgument, "tensor a: is listed twice");
+}
+
+TEST(MalformedJson, AKeyThatOccursTwiceIsNamed) {
+  const auto repeated = [](const std::string& text, const std::string& key) {
+    const size_t at = text.find("\"" + key + "\"");
+    return text.substr(0, at) + "\"" + key + "\":0," + text.substr(at);
+  };
+  const SampleFolder sample;
+  const TempFolder folder;
+  sample.Write(folder);
+  EXPECT_EQ(OpenCheckpoint(folder.path(), "").status(), absl::OkStatus());
+  folder.Write("tokenizer.json", repeated(sample.tokenizer.dump(), "a17"));
+  ExpectRefused(OpenCheckpoint(folder.path(), "").status(), kInvalidArgument,
+                "tokenizer.json: key \"a17\" occurs twice");
+  folder.Write("config.json", repeated(sample.config.dump(), "engram_pad_id"));
+  ExpectRefused(OpenCheckpoint(folder.path(), "").status(), kInvalidArgument,
+                "config.json: key \"engram_pad_id\" occurs twice");
 }
 
 // Cut anywhere, the file is refused: never a crash, never an answer.

@@ -88,6 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
                            s.tensors[1].dims = {33, 629};
                          },
                          kInvalidArgument, "dims are [33, 629], expected [33, 630]"},
+                    Case{"tables_overlap", [](auto& s) { s.tensors[1].offset = s.tensors[0].offset + 462 * 33 - 1; },
+                         kInvalidArgument, "overlap"},
                     Case{"encoding", [](auto& s) { s.keys[s.Key("encoding")] = GgufText("e4m3_e8m0_32_row66"); },
                          kInvalidArgument, "encoding is \"e4m3_e8m0_32_row66\", expected \"e4m3_e8m0_32_row33\""},
                     Case{"encoding_number", [](auto& s) { s.keys[s.Key("encoding")] = GgufU32(1); }, kInvalidArgument,
@@ -156,6 +158,20 @@ INSTANTIATE_TEST_SUITE_P(
                s.keys[s.Key("primes")] = GgufI64Array(primes);
              },
              kInvalidArgument, "primes of layer 4"},
+        Case{"primes_that_are_none",
+             [](auto& s) {
+               std::vector<int64_t> primes = SamplePrimes();
+               ++primes[3], --primes[4];
+               s.keys[s.Key("primes")] = GgufI64Array(primes);
+             },
+             kFailedPrecondition, "but 79 in the primes from 67"},
+        Case{"multipliers_of_another_layer",
+             [](auto& s) {
+               std::vector<int64_t> multipliers = SampleMultipliers();
+               multipliers[6] += 2;
+               s.keys[s.Key("multipliers")] = GgufI64Array(multipliers);
+             },
+             kFailedPrecondition, "multipliers[6] is 114038564133282485 in "},
         Case{"offsets_are_no_sums", [](auto& s) { s.keys[s.Key("offsets")] = GgufI64Array(std::vector<int64_t>(12)); },
              kInvalidArgument, "offsets"},
         Case{"max_ngram_size_differs", [](auto& s) { s.keys[s.Key("max_ngram_size")] = GgufU32(3); },

@@ -75,7 +75,13 @@ INSTANTIATE_TEST_SUITE_P(
                          kInvalidArgument, "nests 100000 deep"},
                     Case{"index_is_no_json",
                          [](auto& s) { s.other_files["model.safetensors.index.json"] = "{\"weight_map\""; },
-                         kInvalidArgument, "model.safetensors.index.json: is not JSON"}),
+                         kInvalidArgument, "model.safetensors.index.json: is not JSON"},
+                    Case{"tensor_in_two_shards",
+                         [](auto& s) {
+                           s.other_files["model.safetensors.index.json"] =
+                               R"({"weight_map": {"a": "1.safetensors", "b": "1.safetensors", "a": "2.safetensors"}})";
+                         },
+                         kInvalidArgument, "model.safetensors.index.json: key \"a\" occurs twice"}),
     CaseName<Case>);
 
 }  // namespace

@@ -56,6 +56,17 @@ INSTANTIATE_TEST_SUITE_P(
              kInvalidArgument, "data_offsets holds a negative number"},
         Case{"offsets_text", [](auto& s) { Weight(s)["data_offsets"] = "0"; }, kInvalidArgument,
              "data_offsets holds a string"},
+        Case{"scales_inside_codes",
+             [](auto& s) {
+               s.header["layers.1.engram.embed.scale"]["data_offsets"] = {100, 562};
+             },
+             kInvalidArgument, "overlap"},
+        Case{"two_layers_share_a_byte",
+             [](auto& s) {
+               Weight(s)["data_offsets"] = {463, 463 + 14784};
+               s.header["layers.1.engram.embed.scale"]["data_offsets"] = {0, 462};
+             },
+             kInvalidArgument, "overlap"},
         Case{"shape_missing", [](auto& s) { Weight(s).erase("shape"); }, kInvalidArgument, "shape is missing"},
         Case{"shape_fraction",
              [](auto& s) {

@@ -25,7 +25,7 @@ TEST(TableReader, ChecksWhatItIsAsked) {
   const TempFolder folder;
   const auto checkpoint = OpenCheckpoint(SampleFolder().Write(folder), "");
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  const auto reader = TableReader::Open(checkpoint->tables[1]);
+  auto reader = TableReader::Open(checkpoint->tables[1]);
   ASSERT_TRUE(reader.ok()) << reader.status();
   std::vector<uint8_t> codes(32);
   std::vector<uint8_t> scales(1);

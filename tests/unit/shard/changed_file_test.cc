@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "shard/bus_guard.h"
 #include "shard/load_meter.h"
 #include "shard/table_factory.h"
+#include "tests/unit/files/overwrite.h"
 #include "tests/unit/shard/synthetic_tables.h"
 
 namespace engram {
@@ -67,6 +69,30 @@ TEST_F(ChangedFile, RewrittenUnderAMappingIsDataLoss) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   std::fstream(codes(), std::ios::in | std::ios::out | std::ios::binary) << "other";
   EXPECT_EQ(GatherLast(*table).code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(ChangedFile, RewrittenUnderItsOldTimeIsDataLoss) {
+  const std::unique_ptr<Table> table = Open(Placement::kMapped);
+  ASSERT_EQ(GatherLast(*table), absl::OkStatus());
+  OverwriteKeepingTime(codes(), std::string(kRows * kHeadDim, '\0'));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(GatherLast(*table).code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(ChangedFile, ReplacedUnlinkedOrOfAnotherModeItServesTheRowsItHad) {
+  const std::unique_ptr<Table> table = Open(Placement::kMapped);
+  const std::vector<std::byte> wanted =
+      OracleRow(checkpoint_, 0, kRows - 1, RowForm::kPacked, CombineMode::kOwnerGather, 1);
+  const auto expect_rows = [&] {
+    ASSERT_EQ(GatherLast(*table), absl::OkStatus());
+    EXPECT_EQ(std::memcmp(out_ + wanted.size(), wanted.data(), wanted.size()), 0);
+  };
+  std::filesystem::permissions(codes(), std::filesystem::perms::owner_read);
+  expect_rows();
+  std::ofstream(codes() + ".new") << std::string(kRows * kHeadDim, 'x');
+  std::filesystem::rename(codes() + ".new", codes());
+  expect_rows();
+  std::filesystem::remove(checkpoint_.tables[0].scales.path);
+  expect_rows();
 }
 
 TEST_F(ChangedFile, RowsInMemoryDoNotCare) {
