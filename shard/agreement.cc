@@ -28,8 +28,9 @@ struct RankSummary {
   char ranges_digest[kDigestBytes];
 };
 
-constexpr std::string_view kNumberNames[kNumbers] = {"combine mode",  "placement", "round_rows_max",
-                                                     "round_timeout", "heartbeat", "number of ranks"};
+constexpr std::string_view kNumberNames[kNumbers] = {
+    "sharding.combine",          "sharding.placement",    "rows of scheduling.round_bytes_max",
+    "sharding.round_timeout_ms", "sharding.heartbeat_ms", "number of ranks"};
 
 void CopyDigest(const std::string& digest, char (&out)[kDigestBytes]) {
   std::memset(out, 0, kDigestBytes);
@@ -65,8 +66,8 @@ RankSummary Summarize(const Collective& collective, const Checkpoint& checkpoint
   const uint64_t numbers[kNumbers] = {static_cast<uint64_t>(options.combine),
                                       static_cast<uint64_t>(options.placement),
                                       options.round_rows_max,
-                                      static_cast<uint64_t>(absl::ToInt64Nanoseconds(options.round_timeout)),
-                                      static_cast<uint64_t>(absl::ToInt64Nanoseconds(options.heartbeat)),
+                                      static_cast<uint64_t>(absl::ToInt64Milliseconds(options.round_timeout)),
+                                      static_cast<uint64_t>(absl::ToInt64Milliseconds(options.heartbeat)),
                                       static_cast<uint64_t>(collective.ranks())};
   std::copy(numbers, numbers + kNumbers, summary.numbers);
   CopyDigest(checkpoint.constants_digest, summary.constants_digest);
@@ -76,7 +77,7 @@ RankSummary Summarize(const Collective& collective, const Checkpoint& checkpoint
   return summary;
 }
 
-// The two numbers by name: modes by theirs, times in nanoseconds.
+// Modes by their names.
 std::string ValueName(size_t number, uint64_t value) {
   if (number == 0 && value <= 2) return std::string(NameOf(static_cast<CombineMode>(value)));
   if (number == 1 && value <= 1) return std::string(NameOf(static_cast<Placement>(value)));
@@ -96,13 +97,14 @@ absl::Status CompareDigests(size_t rank, std::string_view what, const char (&the
 
 absl::Status Compare(size_t rank, const RankSummary& theirs, const RankSummary& ours, const Geometry& geometry,
                      int ranks) {
+  // The checkpoint first: round_rows_max follows from it.
+  ENGRAM_RETURN_IF_ERROR(CompareDigests(rank, "geometry digest", theirs.geometry_digest, ours.geometry_digest));
+  ENGRAM_RETURN_IF_ERROR(CompareDigests(rank, "constants digest", theirs.constants_digest, ours.constants_digest));
+  ENGRAM_RETURN_IF_ERROR(CompareDigests(rank, "model digest", theirs.model_digest, ours.model_digest));
   for (size_t i = 0; i < kNumbers; ++i) {
     if (theirs.numbers[i] == ours.numbers[i]) continue;
     return Differs(rank, kNumberNames[i], ValueName(i, theirs.numbers[i]), ValueName(i, ours.numbers[i]));
   }
-  ENGRAM_RETURN_IF_ERROR(CompareDigests(rank, "geometry digest", theirs.geometry_digest, ours.geometry_digest));
-  ENGRAM_RETURN_IF_ERROR(CompareDigests(rank, "constants digest", theirs.constants_digest, ours.constants_digest));
-  ENGRAM_RETURN_IF_ERROR(CompareDigests(rank, "model digest", theirs.model_digest, ours.model_digest));
   char expected[kDigestBytes];
   CopyDigest(RangesDigest(geometry, static_cast<int>(rank), ranks), expected);
   return CompareDigests(rank, "digest of row ranges", theirs.ranges_digest, expected);

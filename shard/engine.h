@@ -50,7 +50,7 @@ struct EngineOptions {
 // Rows of one layer, in one form, wanted by one round.
 struct RowBlock {
   size_t layer_index = 0;           // into Geometry.layer_ids
-  RowForm form = RowForm::kPacked;  // one the combine mode serves
+  RowForm form = RowForm::kPacked;  // one the combine mode serves, unless ids is empty
   absl::Span<const uint64_t> ids;   // row ids of the layer, each < rows
   std::byte* out = nullptr;         // ids.size() rows of packed_row_bytes() or bf16_row_bytes(), in order; unaligned
 };

@@ -20,7 +20,7 @@ absl::Status FrontEngine::CheckBlock(const RowBlock& block, size_t index) const 
     return absl::InvalidArgumentError(absl::StrCat("blocks[", index, "].layer_index is ", block.layer_index,
                                                    ", the model has ", geometry.layers(), " layers"));
   }
-  if (!Serves(options_.combine, block.form)) {
+  if (!block.ids.empty() && !Serves(options_.combine, block.form)) {
     return absl::InvalidArgumentError(absl::StrCat("blocks[", index, "].form is packed, which ",
                                                    std::string(NameOf(options_.combine)), " does not serve"));
   }

@@ -80,13 +80,14 @@ TEST(MpiAgreement, NamesTheRankThatDiffers) {
   ASSERT_EQ(tiny.status(), absl::OkStatus());
   EngineOptions other = same;
   other.combine = CombineMode::kAllReducePacked;
-  ExpectDisagreement(*tiny, last ? other : same, "combine mode is ALL_REDUCE_PACKED, that of rank 0 is OWNER_GATHER");
+  ExpectDisagreement(*tiny, last ? other : same,
+                     "sharding.combine is ALL_REDUCE_PACKED, that of rank 0 is OWNER_GATHER");
   other = same;
   other.placement = Placement::kHost;
-  ExpectDisagreement(*tiny, last ? other : same, "placement is HOST, that of rank 0 is MAPPED");
+  ExpectDisagreement(*tiny, last ? other : same, "sharding.placement is HOST, that of rank 0 is MAPPED");
   other = same;
   other.heartbeat = absl::Seconds(31);
-  ExpectDisagreement(*tiny, last ? other : same, "heartbeat is 31000000000, that of rank 0 is 30000000000");
+  ExpectDisagreement(*tiny, last ? other : same, "sharding.heartbeat_ms is 31000, that of rank 0 is 30000");
   Checkpoint changed = *tiny;
   changed.model_digest[0] = static_cast<char>(changed.model_digest[0] + 1);
   ExpectDisagreement(last ? changed : *tiny, same, "model digest is ");

@@ -147,6 +147,7 @@ TEST_P(EngineRules, WrongRoundsAreRefusedAndLaterOnesServed) {
   const RowBlock nowhere{0, RowForm::kBf16, {&id, 1}, nullptr};
   EXPECT_EQ(engine.Gather({&nowhere, 1}).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Ask(engine, 0, RowForm::kBf16, {9, 0}), absl::OkStatus());
+  EXPECT_EQ(Ask(engine, 0, RowForm::kPacked, {}), absl::OkStatus());  // of no rows, whatever the form
   EXPECT_EQ(engine.Stop(), absl::OkStatus());
 }
 
@@ -157,6 +158,7 @@ TEST_P(EngineRules, EmptyRoundsAreOrdinary) {
     for (int i = 0; i < 3; ++i) {
       EXPECT_EQ(running.engine->Gather({}), absl::OkStatus());
       EXPECT_EQ(Ask(*running.engine, 1, RowForm::kBf16, {}), absl::OkStatus());
+      EXPECT_EQ(Ask(*running.engine, 1, RowForm::kPacked, {}), absl::OkStatus()) << "no rows: whatever the form";
       EXPECT_EQ(running.engine->Heartbeat(), absl::OkStatus());
     }
     EXPECT_EQ(Ask(*running.engine, 1, RowForm::kBf16, {5, 5}), absl::OkStatus());
