@@ -38,4 +38,15 @@ absl::Status RunEngineLoop(Scheduler& scheduler, Engine& engine, absl::Duration 
   return absl::OkStatus();
 }
 
+void TellLateSteps(Scheduler& scheduler, Engine& engine, const StepGate& gate, const absl::Status& lost,
+                   absl::Duration wait) {
+  const Clock::time_point give_up = Clock::now() + absl::ToChronoNanoseconds(wait);
+  for (; gate.steps() > 0 && Clock::now() < give_up; absl::SleepFor(absl::Milliseconds(1))) {
+    scheduler.FailAll(lost);
+    // Delivers the last frames. Should a step slip in even now, the engine says of it what it says of every round.
+    const absl::StatusOr<size_t> told = scheduler.RunRound(engine, absl::Now());
+    if (!told.ok() && !absl::IsUnavailable(told.status())) return;
+  }
+}
+
 }  // namespace engram

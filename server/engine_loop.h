@@ -13,9 +13,15 @@
 namespace engram {
 
 // Runs rounds, and a heartbeat whenever the ranks heard nothing for `heartbeat`, until `stop` is set (and the scheduler
-// woken): OK. UNAVAILABLE when a rank was lost; by then every step under way has been told.
+// woken): OK. UNAVAILABLE when a rank was lost; by then every step under way has been told, but for those that were
+// admitted meanwhile.
 absl::Status RunEngineLoop(Scheduler& scheduler, Engine& engine, absl::Duration heartbeat,
                            const std::atomic<bool>& stop);
+
+// After a loss, once the gate is closed: tells `lost` to the steps that had passed the gate before. Returns when none
+// is under way, or after `wait`.
+void TellLateSteps(Scheduler& scheduler, Engine& engine, const StepGate& gate, const absl::Status& lost,
+                   absl::Duration wait);
 
 }  // namespace engram
 

@@ -60,12 +60,16 @@ void LookupReactor::Deliver(ReplyFrame frame) {
 }
 
 absl::Status LookupReactor::Outcome(const v1::StepReply& last) const {
-  if (last.code() != 0) return absl::Status(static_cast<absl::StatusCode>(last.code()), last.message());
+  const auto code = static_cast<absl::StatusCode>(last.code());
+  // A session that could not be closed costs nobody the rows: the code stays in the last frame.
+  if (code != absl::StatusCode::kOk && code != absl::StatusCode::kAborted) return absl::Status(code, last.message());
   const size_t bytes = reply_.ByteSizeLong();
   if (bytes <= kReplyBytesMax) return absl::OkStatus();
+  int segments = 0;
+  for (const v1::StepReply& frame : reply_.frames()) segments += frame.results_size();
   return absl::ResourceExhaustedError(
       absl::StrCat("the answer has ", bytes, " bytes, a LookupReply at most ", kReplyBytesMax,
-                   "; the sessions were written. Send fewer segments than ", last.results_size(), ", or use Stream"));
+                   "; the sessions were written. Send fewer segments than ", segments, ", or use Stream"));
 }
 
 void LookupReactor::FinishOnce(const absl::Status& status) {

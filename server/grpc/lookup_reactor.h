@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "model/mutex.h"
-#include "server/grpc/service_context.h"
 #include "server/reply_frame.h"
+#include "server/service_context.h"
 
 namespace engram {
 

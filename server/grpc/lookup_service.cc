@@ -1,5 +1,7 @@
 #include "server/grpc/lookup_service.h"
 
+#include <spdlog/spdlog.h>
+
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -51,11 +53,14 @@ grpc::ServerUnaryReactor* LookupService::Lookup(grpc::CallbackServerContext* cal
   return reactor;
 }
 
-RawStream* LookupService::Stream(grpc::CallbackServerContext*) {
-  auto reactor = std::make_shared<StreamReactor>(context_, streams_);
-  if (absl::Status status = streams_.Add(reactor); !status.ok()) return new RefusedStream(status);
+RawStream* LookupService::Stream(grpc::CallbackServerContext* call) {
+  auto reactor = std::make_unique<StreamReactor>(context_, streams_, call->peer());
+  if (absl::Status status = streams_.Add(reactor->call()); !status.ok()) {
+    spdlog::debug("stream of {}: refused with {}", call->peer(), status.ToString());
+    return new RefusedStream(status);
+  }
   reactor->Start();
-  return reactor.get();
+  return reactor.release();
 }
 
 }  // namespace engram

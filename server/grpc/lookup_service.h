@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "engram/v1/engram.grpc.pb.h"
-#include "server/grpc/service_context.h"
-#include "server/grpc/stream_registry.h"
+#include "server/service_context.h"
+#include "server/stream_registry.h"
 
 namespace engram {
 
@@ -21,6 +21,7 @@ class LookupService final : public LookupServiceBase {
   explicit LookupService(const ServiceContext& context) : context_(context), streams_(context.streams_max) {}
 
   StreamRegistry& streams() { return streams_; }
+  uint64_t open_lookups() const { return static_cast<uint64_t>(lookups_.load()); }
 
   grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* call, const v1::GetModelRequest* request,
                                      v1::Model* reply) override;

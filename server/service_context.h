@@ -1,7 +1,7 @@
 // What all RPCs share.
 
-#ifndef ENGRAM_SERVER_GRPC_SERVICE_CONTEXT_H_
-#define ENGRAM_SERVER_GRPC_SERVICE_CONTEXT_H_
+#ifndef ENGRAM_SERVER_SERVICE_CONTEXT_H_
+#define ENGRAM_SERVER_SERVICE_CONTEXT_H_
 
 #include <cstdint>
 
@@ -25,4 +25,4 @@ struct ServiceContext {
 
 }  // namespace engram
 
-#endif  // ENGRAM_SERVER_GRPC_SERVICE_CONTEXT_H_
+#endif  // ENGRAM_SERVER_SERVICE_CONTEXT_H_

@@ -1,0 +1,113 @@
+// What the messages of a client do to its stream.
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/stream_call.h"
+
+namespace engram {
+namespace {
+
+v1::ServerMessage WelcomeOf(const v1::Model& model) {
+  v1::ServerMessage message;
+  *message.mutable_welcome()->mutable_model() = model;
+  message.mutable_welcome()->set_steps_in_flight_max(model.limits().steps_in_flight_max());
+  message.mutable_welcome()->set_bytes_in_flight_max(model.limits().bytes_in_flight_max());
+  return message;
+}
+
+}  // namespace
+
+absl::Status StreamCall::Handle(const v1::ClientMessage& message, absl::Time arrival) {
+  switch (message.kind_case()) {
+    case v1::ClientMessage::kHello:
+      return HandleHello(message.hello());
+    case v1::ClientMessage::kStep:
+      return HandleStep(message.step(), arrival);
+    case v1::ClientMessage::kCancel:
+      return HandleCancel(message.cancel());
+    default:
+      return absl::InvalidArgumentError("a ClientMessage has none of the kinds this server knows");
+  }
+}
+
+absl::Status StreamCall::HandleHello(const v1::Hello& hello) {
+  if (!client_.empty()) return absl::InvalidArgumentError("hello: a second one on this stream");
+  if (absl::Status status = context_.admission.CheckHello(hello); !status.ok()) return status;
+  client_private_ = hello.client_id().empty();
+  client_ = client_private_ ? context_.sessions.PrivateClient() : hello.client_id();
+  const uint64_t stream_id = context_.scheduler.OpenStream(shared_from_this());
+  {
+    MutexLock lock(mu_);
+    stream_id_ = stream_id;
+    if (broken_) return absl::OkStatus();  // OnDone closes it
+    outbox_.PushControl(WelcomeOf(context_.model));
+    if (!drain_.empty()) PushDrain();
+  }
+  Pump();
+  return absl::OkStatus();
+}
+
+absl::Status StreamCall::HandleStep(const v1::StepRequest& request, absl::Time arrival) {
+  if (client_.empty()) return absl::InvalidArgumentError("step: the first message of a stream must be hello");
+  if (any_step_ && request.step_id() <= last_step_id_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("step_id ", request.step_id(), ": must be greater than the step_id before it, ", last_step_id_));
+  }
+  any_step_ = true;
+  last_step_id_ = request.step_id();
+  const absl::Status refused = AdmitStep(request, arrival);
+  if (refused.ok()) return absl::OkStatus();
+  {
+    MutexLock lock(mu_);
+    if (!broken_) {
+      outbox_.PushRefusal(FailedReply(request.step_id(), context_.model.table_version(), refused));
+    }
+  }
+  Pump();
+  return absl::OkStatus();
+}
+
+absl::Status StreamCall::AdmitStep(const v1::StepRequest& request, absl::Time arrival) {
+  absl::StatusOr<StepTicket> ticket = context_.gate.Enter();
+  if (!ticket.ok()) return ticket.status();
+  const uint64_t stream_id = SchedulerStream();
+  const StepOrigin origin{stream_id, client_};
+  absl::StatusOr<Step> step = context_.admission.Admit(origin, request, RoomNow(), arrival);
+  if (!step.ok()) return step.status();
+  {
+    MutexLock lock(mu_);
+    if (!broken_) outbox_.AddStep(step->step_id, step->reply_bytes);
+  }
+  context_.scheduler.Submit(stream_id, *std::move(ticket), *std::move(step));
+  return absl::OkStatus();
+}
+
+uint64_t StreamCall::SchedulerStream() {
+  MutexLock lock(mu_);
+  return stream_id_;
+}
+
+StepRoom StreamCall::RoomNow() {
+  const v1::Limits& limits = context_.model.limits();
+  StepRoom room;
+  room.steps_max = limits.steps_in_flight_max();
+  room.bytes_max = limits.bytes_in_flight_max();
+  room.tokens_max = limits.step_tokens_max();
+  MutexLock lock(mu_);
+  room.steps_free = room.steps_max - std::min(room.steps_max, outbox_.steps_in_flight());
+  room.bytes_free = room.bytes_max - std::min(room.bytes_max, outbox_.bytes_in_flight());
+  return room;
+}
+
+absl::Status StreamCall::HandleCancel(const v1::CancelStep& cancel) {
+  if (client_.empty()) return absl::InvalidArgumentError("cancel: the first message of a stream must be hello");
+  if (!context_.scheduler.Cancel(SchedulerStream(), cancel.step_id())) return absl::OkStatus();
+  // From here on the step cannot end with OK, so rows that still queue are of no use.
+  MutexLock lock(mu_);
+  outbox_.DropRows(cancel.step_id());
+  return absl::OkStatus();
+}
+
+}  // namespace engram
