@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "client/step_result.h"
+#include "engram/v1/admin.grpc.pb.h"
 #include "engram/v1/engram.grpc.pb.h"
 
 namespace engram {
@@ -25,7 +26,7 @@ absl::Status StatusOfCall(const std::string& address, const grpc::Status& status
 }
 
 std::shared_ptr<grpc::Channel> OpenChannelTo(const std::string& address) {
-  ClientOptions options;
+  ConnectionOptions options;
   options.address = address;
   return OpenChannel(options);
 }
@@ -45,7 +46,7 @@ absl::StatusOr<std::string> ServingStatusOf(grpc::ByteBuffer& answer) {
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> OpenChannel(const ClientOptions& options) {
+std::shared_ptr<grpc::Channel> OpenChannel(const ConnectionOptions& options) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(options.receive_bytes_max);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -56,6 +57,14 @@ std::shared_ptr<grpc::Channel> OpenChannel(const ClientOptions& options) {
   return grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments);
 }
 
+v1::Hello HelloOf(const ConnectionOptions& options) {
+  v1::Hello hello;
+  hello.set_client_id(options.client_id);
+  hello.set_model_digest(options.model_digest);
+  hello.set_model_name(options.model_name);
+  return hello;
+}
+
 absl::StatusOr<v1::Model> FetchModel(const std::string& address, absl::Duration timeout) {
   grpc::ClientContext context;
   context.set_deadline(DeadlineIn(timeout));
@@ -64,6 +73,16 @@ absl::StatusOr<v1::Model> FetchModel(const std::string& address, absl::Duration 
       v1::EngramLookup::NewStub(OpenChannelTo(address))->GetModel(&context, v1::GetModelRequest(), &model);
   if (!status.ok()) return StatusOfCall(address, status);
   return model;
+}
+
+absl::StatusOr<v1::ServerStatus> FetchServerStatus(const std::string& address, absl::Duration timeout) {
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineIn(timeout));
+  v1::ServerStatus reply;
+  const grpc::Status status =
+      v1::EngramAdmin::NewStub(OpenChannelTo(address))->GetStatus(&context, v1::GetStatusRequest(), &reply);
+  if (!status.ok()) return StatusOfCall(address, status);
+  return reply;
 }
 
 absl::StatusOr<std::string> FetchHealth(const std::string& address, absl::Duration timeout) {

@@ -7,12 +7,15 @@
 
 #include <memory>
 
-#include "client/client.h"
+#include "client/connection.h"
 
 namespace engram {
 
-// A channel with a connection of its own, never shared with another Client of the process.
-std::shared_ptr<grpc::Channel> OpenChannel(const ClientOptions& options);
+// A channel with a connection of its own, never shared with another Connection of the process.
+std::shared_ptr<grpc::Channel> OpenChannel(const ConnectionOptions& options);
+
+// What a connection with these options says first.
+v1::Hello HelloOf(const ConnectionOptions& options);
 
 }  // namespace engram
 

@@ -43,6 +43,7 @@ class ArenaPool {
   static size_t CapacityFor(size_t bytes) { return std::bit_ceil(std::max(bytes, kSmallestClassBytes)); }
 
   std::byte* Take(size_t capacity) {
+    leased_bytes_.fetch_add(capacity);
     {
       MutexLock lock(mu_);
       std::vector<std::byte*>& buffers = free_[ClassOf(capacity)];
@@ -57,6 +58,7 @@ class ArenaPool {
   }
 
   void GiveBack(std::byte* buffer, size_t capacity) {
+    leased_bytes_.fetch_sub(capacity);
     {
       MutexLock lock(mu_);
       if (cached_bytes_ + capacity <= cached_bytes_max_) {
@@ -72,6 +74,7 @@ class ArenaPool {
     MutexLock lock(mu_);
     return cached_bytes_;
   }
+  uint64_t leased_bytes() const { return leased_bytes_.load(); }
 
  private:
   static size_t ClassOf(size_t capacity) {
@@ -81,6 +84,7 @@ class ArenaPool {
   }
 
   const uint64_t cached_bytes_max_;
+  std::atomic<uint64_t> leased_bytes_{0};
   Mutex mu_;
   std::array<std::vector<std::byte*>, kClasses> free_ ABSL_GUARDED_BY(mu_);
   uint64_t cached_bytes_ ABSL_GUARDED_BY(mu_) = 0;
@@ -121,5 +125,6 @@ ArenaLease Arena::Lease(size_t bytes, std::shared_ptr<ByteAccount> account) {
 }
 
 uint64_t Arena::cached_bytes() const { return pool_->cached_bytes(); }
+uint64_t Arena::leased_bytes() const { return pool_->leased_bytes(); }
 
 }  // namespace engram

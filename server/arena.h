@@ -68,6 +68,7 @@ class Arena {
   ArenaLease Lease(size_t bytes, std::shared_ptr<ByteAccount> account);
 
   uint64_t cached_bytes() const;
+  uint64_t leased_bytes() const;
 
  private:
   std::shared_ptr<ArenaPool> pool_;

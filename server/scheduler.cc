@@ -120,7 +120,9 @@ absl::Status Scheduler::GatherOneByOne(Engine& engine, std::vector<PickedFrame>&
     }
     absl::Status status = engine.Gather(blocks);
     if (absl::IsUnavailable(status)) return status;
-    if (!status.ok()) queue_.Fail(*first.step, status);
+    if (status.ok()) continue;
+    queue_.Fail(*first.step, status);
+    if (options_.on_step_failure) options_.on_step_failure(status);
   }
   return absl::OkStatus();
 }

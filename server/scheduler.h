@@ -52,6 +52,8 @@ class Scheduler {
   bool Cancel(uint64_t stream_id, uint64_t step_id) { return queue_.Cancel(stream_id, step_id); }
   // Ends all steps under way with this status; their last frames come with the next RunRound.
   void FailAll(const absl::Status& status);
+  // Bytes of reply buffers that the transport has not let go of.
+  uint64_t unsent_bytes() const { return queue_.unsent_bytes(); }
   // Wakes WaitFor.
   void Wake() { doorbell_->Ring(); }
 

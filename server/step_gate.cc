@@ -20,4 +20,9 @@ void StepGate::Close(absl::Status why) {
   closed_ = std::move(why);
 }
 
+absl::Status StepGate::status() {
+  MutexLock lock(mu_);
+  return closed_;
+}
+
 }  // namespace engram

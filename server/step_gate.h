@@ -50,6 +50,8 @@ class StepGate {
   void Open() { Close(absl::OkStatus()); }
   void Close(absl::Status why);
 
+  // OK while open, else the status given to Close.
+  absl::Status status();
   int64_t steps() const { return steps_->load(); }
 
  private:

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <set>
 #include <unordered_map>
@@ -31,6 +32,8 @@ struct SchedulerOptions {
   uint32_t decode_tokens_max = 64;                 // a step of at most so many tokens goes before larger ones
   uint64_t table_version = 1;
   uint64_t cached_bytes_max = uint64_t{64} << 20;  // reply buffers kept for reuse
+  // Told of every step that failed by itself (a table file changed), on the engine thread. Empty: nobody.
+  std::function<void(const absl::Status&)> on_step_failure;
 };
 
 class StreamQueue;  // step_queue.cc
@@ -102,6 +105,9 @@ class StepQueue {
   std::vector<std::unique_ptr<QueuedStep>> TakeEnded(absl::Time now);
   // The earliest deadline of a step under way.
   absl::Time NextDeadline();
+
+  // Reply buffers that the transport has not let go of. Any thread.
+  uint64_t unsent_bytes() const { return arena_.leased_bytes(); }
 
  private:
   struct Round {

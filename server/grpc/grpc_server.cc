@@ -13,15 +13,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/grpc/admin_service.h"
 #include "server/grpc/lookup_service.h"
-#include "server/grpc/stream_reactor.h"
 
 namespace engram {
 namespace {
 
 constexpr const char* kServiceName = "engram.v1.EngramLookup";
-// What a client that heard Drain has to half-close before its idle stream is ended for it.
-constexpr absl::Duration kDrainGrace = absl::Seconds(1);
 constexpr absl::Duration kLastCallsGrace = absl::Seconds(10);
 
 // An upper bound of a ClientMessage within the limits: five bytes an id, one a mask, and room for each segment's own
@@ -67,10 +65,12 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const std::string&
                                                               const ServiceContext& context) {
   EnableHealthAndReflection();
   auto service = std::make_unique<LookupService>(context);
+  auto admin = std::make_unique<AdminService>(context, *service);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(service.get());
+  builder.RegisterService(admin.get());
   SetKeepalive(builder);
   SetLimits(builder, context.model.limits());
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
@@ -78,13 +78,14 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const std::string&
     return absl::UnavailableError(
         absl::StrCat("listen.address = ", address, ": cannot listen there (in use, or no address of this host)"));
   }
-  std::unique_ptr<GrpcServer> started(new GrpcServer(std::move(service), std::move(server), port));
+  std::unique_ptr<GrpcServer> started(new GrpcServer(std::move(service), std::move(admin), std::move(server), port));
   started->SetServing(false);
   return started;
 }
 
-GrpcServer::GrpcServer(std::unique_ptr<LookupService> service, std::unique_ptr<grpc::Server> server, int port)
-    : service_(std::move(service)), server_(std::move(server)), port_(port) {}
+GrpcServer::GrpcServer(std::unique_ptr<LookupService> service, std::unique_ptr<AdminService> admin,
+                       std::unique_ptr<grpc::Server> server, int port)
+    : service_(std::move(service)), admin_(std::move(admin)), server_(std::move(server)), port_(port) {}
 
 GrpcServer::~GrpcServer() { Shutdown(absl::ZeroDuration()); }
 
@@ -95,14 +96,7 @@ void GrpcServer::SetServing(bool serving) {
 
 bool GrpcServer::Drain(const std::string& why, absl::Duration timeout) {
   SetServing(false);
-  const absl::Status status = absl::UnavailableError(why);
-  StreamRegistry& streams = service_->streams();
-  streams.Close(status);
-  for (const auto& stream : streams.All()) stream->AnnounceDrain(why);
-  const absl::Duration grace = std::min(kDrainGrace, timeout / 2);
-  if (streams.WaitEmpty(grace)) return true;
-  for (const auto& stream : streams.All()) stream->EndWhenAnswered(status);
-  return streams.WaitEmpty(timeout - grace);
+  return service_->streams().Drain(why, timeout);
 }
 
 void GrpcServer::Shutdown(absl::Duration grace) {
