@@ -12,6 +12,7 @@ namespace engram {
 namespace {
 
 constexpr size_t kDigestBytes = 32;
+constexpr size_t kModelNameBytesMax = 256;  // of a server's model.name
 
 std::string PathOf(size_t segment) { return absl::StrCat("segments[", segment, "]"); }
 
@@ -135,9 +136,13 @@ absl::Status Admission::CheckHello(const v1::Hello& hello) const {
     return absl::FailedPreconditionError(
         absl::StrCat("hello.model_digest = ", HexOf(digest), ": this server's is ", HexOf(model_.model_digest())));
   }
-  if (!hello.model_name().empty() && hello.model_name() != model_.name()) {
-    return absl::FailedPreconditionError(absl::StrCat("hello.model_name = \"", absl::CEscape(hello.model_name()),
-                                                      "\": this server's is \"", absl::CEscape(model_.name()), "\""));
+  const std::string& name = hello.model_name();
+  if (!name.empty() && name != model_.name()) {
+    // A long name is shown as its length: what ends a stream travels in HTTP/2 headers.
+    const std::string given = name.size() > kModelNameBytesMax ? absl::StrCat(": ", name.size(), " bytes")
+                                                               : absl::StrCat(" = \"", absl::CEscape(name), "\"");
+    return absl::FailedPreconditionError(
+        absl::StrCat("hello.model_name", given, ": this server's is \"", absl::CEscape(model_.name()), "\""));
   }
   return absl::OkStatus();
 }

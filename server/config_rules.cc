@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
+#include "model/files/byte_level.h"
 #include "server/config.h"
 #include "server/host_port.h"
 
@@ -146,6 +147,10 @@ absl::Status ValidateTexts(const v1::ServerConfig& config) {
   if (const auto address = ParseHostPort(config.listen().address()); !address.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("listen.address: ", address.status().message()));
   }
+  const std::string& port_file = config.listen().port_file();
+  if (!port_file.empty() && port_file == config.listen().pid_file()) {
+    return Refuse("listen.pid_file", port_file, "another file than listen.port_file");
+  }
   if (std::find(kLevels.begin(), kLevels.end(), config.logging().level()) == kLevels.end()) {
     return Refuse("logging.level", absl::StrCat("\"", absl::CEscape(config.logging().level()), "\""),
                   "trace, debug, info, warning or error");
@@ -153,6 +158,9 @@ absl::Status ValidateTexts(const v1::ServerConfig& config) {
   if (config.model().name().size() > kNameBytesMax) {
     return Refuse("model.name", absl::StrCat(config.model().name().size(), " bytes"),
                   absl::StrCat("at most ", kNameBytesMax, " bytes"));
+  }
+  if (LossyUtf8(config.model().name()) != config.model().name()) {  // no client could parse Model.name
+    return Refuse("model.name", absl::StrCat("\"", absl::CEscape(config.model().name()), "\""), "UTF-8");
   }
   return absl::OkStatus();
 }

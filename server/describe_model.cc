@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/digest.h"
+#include "model/files/byte_level.h"
 #include "server/config.h"
 #include "shard/engine.h"
 
@@ -59,7 +60,8 @@ std::string_view ServerVersion() { return ENGRAM_VERSION; }
 v1::Model DescribeModel(const Checkpoint& checkpoint, const v1::ServerConfig& config, int ranks) {
   const EngineOptions options = EngineOptionsOf(config, checkpoint.geometry);
   v1::Model model;
-  model.set_name(config.model().name().empty() ? checkpoint.name : config.model().name());
+  // A folder may be named by any bytes, a string of Protobuf by UTF-8 alone.
+  model.set_name(config.model().name().empty() ? LossyUtf8(checkpoint.name) : config.model().name());
   *model.mutable_geometry() = GeometryMessage(checkpoint.geometry);
   model.set_constants_digest(checkpoint.constants_digest);
   model.set_model_digest(checkpoint.model_digest);

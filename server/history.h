@@ -68,6 +68,9 @@ class History {
   int64_t GrowthOf(uint64_t position, uint64_t count, uint64_t trim = 0) const;
   // By how much it falls when this history is destroyed.
   uint64_t OwnedBytes() const;
+  // Its share of the counter besides the chunks, and these.
+  uint64_t ReferenceBytes() const { return charged_; }
+  absl::Span<const std::shared_ptr<HistoryChunk>> chunks() const { return chunks_; }
 
  private:
   // Chunks wholly before `position`, counted from the first one held.

@@ -1,9 +1,12 @@
 // The sessions' places in the store: by name, by order of use, and within the budget.
 
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "model/check.h"
 #include "server/session_state.h"
 
 namespace engram {
@@ -64,22 +67,56 @@ bool SessionStore::State::Fits(int64_t growth) const {
   return growth <= 0 || static_cast<uint64_t>(growth) + bytes <= limits.history_bytes_max;
 }
 
-absl::Status SessionStore::State::MakeRoom(const Plan& plan, Session* target) {
+// Least recently used first, until it is `enough`. A chunk goes with the last history that holds it: what sessions in
+// flight, or the write at hand, share with idle sessions stays.
+uint64_t SessionStore::State::BytesOfIdle(uint64_t enough) const {
+  absl::flat_hash_map<const HistoryChunk*, long> holders;
+  uint64_t freed = 0;
+  for (const Session* session : idle_) {
+    if (freed >= enough) break;
+    freed += kSessionBytes + session->history.ReferenceBytes();
+    for (const std::shared_ptr<HistoryChunk>& chunk : session->history.chunks()) {
+      if (++holders[chunk.get()] == chunk.use_count()) freed += History::kChunkBytes;
+    }
+  }
+  return freed;
+}
+
+absl::Status SessionStore::State::CheckRoom(const Plan& plan, bool is_new) const {
   if (plan.growth_trimmed > 0 && static_cast<uint64_t>(plan.growth_trimmed) > limits.history_bytes_max) {
     return absl::ResourceExhaustedError(absl::StrCat("the segment needs ", plan.growth_trimmed,
                                                      " bytes of history: history_bytes_max is ",
                                                      limits.history_bytes_max));
   }
-  if (target == nullptr && sessions >= limits.sessions_max) {
-    if (idle_.empty()) {
-      return absl::ResourceExhaustedError(absl::StrCat("a new session: sessions_max ", limits.sessions_max,
-                                                       " sessions are open and all have steps in flight"));
-    }
-    Remove(*idle_.front());
+  if (is_new && sessions >= limits.sessions_max && idle_.empty()) {
+    return absl::ResourceExhaustedError(absl::StrCat("a new session: sessions_max ", limits.sessions_max,
+                                                     " sessions are open and all have steps in flight"));
   }
+  if (Fits(plan.growth_trimmed)) return absl::OkStatus();
+  const uint64_t missing = bytes + static_cast<uint64_t>(plan.growth_trimmed) - limits.history_bytes_max;
+  const uint64_t freed = BytesOfIdle(missing);
+  if (freed >= missing) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the segment needs ", plan.growth_trimmed, " more bytes of history: history_bytes_max is ",
+      limits.history_bytes_max, ", of which ", bytes - freed, " are held by sessions with steps in flight"));
+}
+
+absl::Status SessionStore::State::MakeRoom(const Plan& plan, Session* target) {
   // The session that is written gives way last, and by its oldest positions only.
   const bool was_idle = target != nullptr && target->idle;
   if (was_idle) Unlist(*target);
+  // Asked before anything goes: a refused write costs nobody history.
+  const absl::Status room = CheckRoom(plan, target == nullptr);
+  if (room.ok()) Evict(plan, target == nullptr);
+  if (was_idle) Enlist(*target);
+  if (!room.ok() || Fits(plan.growth)) return room;
+  ENGRAM_CHECK(target != nullptr && Fits(plan.growth_trimmed));
+  target->history.TrimBefore(plan.trim);
+  return absl::OkStatus();
+}
+
+void SessionStore::State::Evict(const Plan& plan, bool is_new) {
+  if (is_new && sessions >= limits.sessions_max) Remove(*idle_.front());
   while (!Fits(plan.growth) && !trimmable_.empty()) {
     Session& session = *trimmable_.front();
     trimmable_.erase(session.trimmable_at);
@@ -87,15 +124,6 @@ absl::Status SessionStore::State::MakeRoom(const Plan& plan, Session* target) {
     session.history.TrimBefore(TrimPosition(session.history.length()));
   }
   while (!Fits(plan.growth_trimmed) && !idle_.empty()) Remove(*idle_.front());
-  if (was_idle) Enlist(*target);
-  if (Fits(plan.growth)) return absl::OkStatus();
-  if (Fits(plan.growth_trimmed)) {
-    target->history.TrimBefore(plan.trim);
-    return absl::OkStatus();
-  }
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the segment needs ", plan.growth_trimmed, " more bytes of history: history_bytes_max is ",
-                   limits.history_bytes_max, ", of which ", bytes, " are held by sessions with steps in flight"));
 }
 
 }  // namespace engram

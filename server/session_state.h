@@ -86,7 +86,12 @@ struct SessionStore::State {
   absl::Status CheckWritable(const SessionWrite& write, const Session* target) const ABSL_SHARED_LOCKS_REQUIRED(mu);
   absl::StatusOr<std::shared_ptr<Session>> ForkSource(const SessionWrite& write) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   absl::StatusOr<Plan> MakePlan(const SessionWrite& write, const Session* target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
+  // Refuses without a change, or makes room by trimming and evicting.
   absl::Status MakeRoom(const Plan& plan, Session* target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
+  absl::Status CheckRoom(const Plan& plan, bool is_new) const ABSL_SHARED_LOCKS_REQUIRED(mu);
+  void Evict(const Plan& plan, bool is_new) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
+  // What evicting idle sessions would free, counted until it is `enough`.
+  uint64_t BytesOfIdle(uint64_t enough) const ABSL_SHARED_LOCKS_REQUIRED(mu);
   bool Fits(int64_t growth) const ABSL_SHARED_LOCKS_REQUIRED(mu);
   std::shared_ptr<Session> Insert(const SessionKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   void Remove(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);

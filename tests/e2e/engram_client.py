@@ -89,17 +89,18 @@ class StepResult:
         return self
 
 
-def connect(address):
-    channel = grpc.insecure_channel(address)
+def connect(address, options=None):
+    channel = grpc.insecure_channel(address, options)
     return channel, services.EngramLookupStub(channel)
 
 
 class Stream:
     """One Stream call. Not thread-safe."""
 
-    def __init__(self, address, client_id="", keep_rows=True):
+    def __init__(self, address, client_id="", keep_rows=True, options=None):
+        self.address = address
         self.keep_rows = keep_rows
-        self.channel, self.stub = connect(address)
+        self.channel, self.stub = connect(address, options)
         self.outgoing = queue.SimpleQueue()
         self.outgoing.put(pb.ClientMessage(hello=pb.Hello(client_id=client_id)))
         self.call = self.stub.Stream(iter(self.outgoing.get, None), timeout=CALL_SECONDS)

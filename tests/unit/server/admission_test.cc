@@ -165,6 +165,9 @@ TEST(Admission, HelloMustFit) {
   bad.set_model_name("other");
   EXPECT_EQ(server.admission.CheckHello(bad),
             absl::FailedPreconditionError("hello.model_name = \"other\": this server's is \"tiny\""));
+  bad.set_model_name(std::string(100000, 'x'));
+  EXPECT_EQ(server.admission.CheckHello(bad),
+            absl::FailedPreconditionError("hello.model_name: 100000 bytes: this server's is \"tiny\""));
 }
 
 }  // namespace

@@ -45,6 +45,10 @@ TEST(ConfigBounds, NameFieldValueAndBound) {
   v1::ServerConfig config = Defaults();
   config.mutable_model()->set_name(std::string(257, 'n'));
   EXPECT_THAT(Message(ValidateConfig(config)), HasSubstr("model.name = 257 bytes: must be at most 256 bytes"));
+  config.mutable_model()->set_name("M\xff");
+  EXPECT_THAT(Message(ValidateConfig(config)), HasSubstr("model.name = \"M\\377\": must be UTF-8"));
+  config.mutable_model()->set_name("M\xc3\xa4");
+  EXPECT_TRUE(ValidateConfig(config).ok());
 }
 
 TEST(ConfigForModel, DefaultsFitTheReleasedModel) {

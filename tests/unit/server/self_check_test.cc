@@ -100,6 +100,14 @@ TEST(SelfCheckTest, OnlyASumMayLoseTheSignOfZero) {
   EXPECT_TRUE(SelfCheck(engine, checkpoint, options, 900).ok());
 }
 
+TEST(DescribeModelTest, ANameOfAnyBytesBecomesUtf8) {
+  Checkpoint checkpoint = OpenCase("tiny");
+  checkpoint.name = "M\xff";
+  v1::ServerConfig config;
+  FillDefaults(config);
+  EXPECT_EQ(DescribeModel(checkpoint, config, 1).name(), "M\xEF\xBF\xBD");  // U+FFFD
+}
+
 TEST(DescribeModelTest, FormatsFollowTheCombineMode) {
   const Checkpoint checkpoint = OpenCase("tiny");
   v1::ServerConfig config;

@@ -146,5 +146,21 @@ TEST(SessionBudget, AnImpossibleWriteCostsNobodyAnything) {
   EXPECT_TRUE(WriteTo(store, 1, 3, {}).ok());
 }
 
+TEST(SessionBudget, ARefusedWriteEvictsNobody) {
+  SessionStore store({.history_bytes_max = Cost(3, 4) + Cost(1, 2) + Cost(0, 4), .sessions_max = 3}, kLookback);
+  auto in_flight = WriteTo(store, 1, 0, IdsFrom(0, 768));
+  ASSERT_TRUE(in_flight.ok());
+  EXPECT_TRUE(WriteTo(store, 2, 0, IdsFrom(0, 200)).ok());
+  EXPECT_TRUE(WriteTo(store, 3, 768, {}, {.seed = SeedFork(1)}).ok());  // frees its references only: the chunks stay
+  const uint64_t before = store.history_bytes();
+  ExpectRefused(WriteTo(store, 4, 0, IdsFrom(0, 512)).status(), absl::StatusCode::kResourceExhausted,
+                "of which " + std::to_string(Cost(3, 4)) + " are held by sessions with steps in flight");
+  EXPECT_EQ(store.history_bytes(), before);
+  EXPECT_EQ(store.sessions(), 3u);
+  EXPECT_EQ(WriteTo(store, 2, 200, {7})->lookback, IdsFrom(197, 3));
+  EXPECT_EQ(WriteTo(store, 3, 768, {})->lookback, IdsFrom(765, 3));
+  EXPECT_TRUE(WriteTo(store, 4, 0, {7}).ok());
+}
+
 }  // namespace
 }  // namespace engram
