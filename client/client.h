@@ -1,98 +1,121 @@
-// The C++ client of the lookup service: connect, submit steps, wait for rows.
+// The C++ client that survives its servers: several addresses, reconnection, sessions taken up where they were.
 
 #ifndef ENGRAM_CLIENT_CLIENT_H_
 #define ENGRAM_CLIENT_CLIENT_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/backoff.h"
 #include "client/step_result.h"
+#include "client/tracked_session.h"
 #include "engram/v1/engram.pb.h"
-#include "model/geometry.h"
 
 namespace engram {
 
-class ClientStream;
-class PendingStep;
+class ClientCore;
+class SubmittedStep;
 
 struct ClientOptions {
-  std::string address;       // HOST:PORT
-  std::string client_id;     // names this client's sessions, at most 256 bytes; empty: private to this connection
-  std::string model_digest;  // Model.model_digest (32 bytes) the server must serve; empty: any
-  std::string model_name;    // Model.name the server must serve; empty: any
-  absl::Duration connect_timeout = absl::Seconds(10);  // until the server's Welcome
-  absl::Duration keepalive = absl::Seconds(20);        // between pings of a silent connection; infinite: none
-  int receive_bytes_max = 64 << 20;                    // of one message; the server's frame_bytes_max must be below
+  std::vector<std::string> addresses;  // HOST:PORT, tried in turn; at least one
+  // As in ConnectionOptions. Sessions need no client_id to survive a connection; a model_digest that is empty becomes
+  // that of the first server, so that later ones serve the same rows.
+  std::string client_id;
+  std::string model_digest;
+  std::string model_name;
+  absl::Duration connect_timeout = absl::Seconds(10);
+  absl::Duration keepalive = absl::Seconds(20);
+  int receive_bytes_max = 64 << 20;
+
+  BackoffOptions backoff;                                  // each time all addresses have failed
+  std::optional<uint64_t> random_seed;                     // of the back-off's jitter; absent: a random one
+  absl::Duration unavailable_timeout = absl::Seconds(60);  // a step that no server could take for so long: UNAVAILABLE
+  uint32_t losses_max = 5;                                 // a step that has lost so many connections: UNAVAILABLE
+  uint64_t steps_max = 1024;                               // unfinished; one more is RESOURCE_EXHAUSTED
+  uint64_t request_bytes_max = uint64_t{256} << 20;        // of unfinished steps' requests, serialised; likewise
+};
+
+struct StepOptions {
+  // From submission; then the step ends with DEADLINE_EXCEEDED, whatever the server does. It is told too.
+  absl::Duration timeout = absl::InfiniteDuration();
 };
 
 // A submitted step. Movable; it may outlive the Client. One thread at a time.
-class StepHandle {
+class StepFuture {
  public:
-  StepHandle(std::shared_ptr<PendingStep> step, std::weak_ptr<ClientStream> stream);
-  StepHandle(StepHandle&&) noexcept;
-  StepHandle& operator=(StepHandle&&) noexcept;
-  ~StepHandle();
+  StepFuture(std::shared_ptr<SubmittedStep> step, std::weak_ptr<ClientCore> core);
 
   uint64_t step_id() const;
   // Whether the step finished within `timeout`; a zero timeout only looks.
   bool WaitFor(absl::Duration timeout) const;
-  // Waits until the step finished and hands its result out; call once. It ends with the client's connection at the
-  // latest.
+  // Waits until the step finished and hands its result out; call once. It ends with its client at the latest.
   StepResult Wait();
-  // Asks the server to give the step up; its result then says CANCELLED unless it had finished first.
+  // Ends the step with CANCELLED at once, unless it has finished, and tells the server. What it wrote to sessions may
+  // stand all the same: a TrackedSession takes care of that.
   void Cancel();
 
  private:
-  std::shared_ptr<PendingStep> step_;
-  std::weak_ptr<ClientStream> stream_;
+  std::shared_ptr<SubmittedStep> step_;
+  std::weak_ptr<ClientCore> core_;
 };
 
-// One connection: a channel and a Stream of its own (use one Client for prefill and another for decode, so that a small
-// answer does not queue behind a large one). Thread-safe: any thread may submit; steps are admitted by the server in
-// the order of the Submit calls. Destroying it at any time is safe: unfinished steps end with CANCELLED. A connection
-// that was lost stays lost: connect a new Client and seed its sessions, or name them by the same client_id.
+// Connects in the background, on one thread of its own, and keeps one connection; use one Client for prefill and
+// another for decode, so that small answers do not queue behind large ones. Thread-safe: any thread may submit; steps
+// are sent in the order of the Submit calls, as many at a time as the server takes, and wait here meanwhile.
+//
+// When the connection is lost, or a server says that it cannot serve, the next address is tried; once all have failed,
+// after a back-off. Steps without an answer are sent again, in order. Segments of a TrackedSession then carry a seed
+// where the server may not know the session; other segments are sent again as they are, and a server that does not know
+// their session refuses them. A draining server finishes what it has while further steps go to the next address. A step
+// is answered once.
+//
+// Memory: steps_max and request_bytes_max here; answers on their way are bounded by the server's bytes_in_flight_max;
+// those that arrived belong to their futures.
+//
+// Destroying it at any time is safe: unfinished steps end with CANCELLED before the destructor returns.
 class Client {
  public:
-  // Errors: UNAVAILABLE (nobody listens, or draining), DEADLINE_EXCEEDED (no Welcome in time), FAILED_PRECONDITION
-  // (another model than the options ask for), INTERNAL (a Welcome that makes no sense).
-  static absl::StatusOr<std::unique_ptr<Client>> Connect(const ClientOptions& options);
+  // INVALID_ARGUMENT for options out of bounds. Does not wait for a server.
+  static absl::StatusOr<std::unique_ptr<Client>> Create(ClientOptions options);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  const v1::Welcome& welcome() const { return welcome_; }
-  const v1::Model& model() const { return welcome_.model(); }
-  const Geometry& geometry() const { return geometry_; }
+  // Waits until a server has been reached and describes what it serves; at once from then on.
+  // Errors: the servers' refusal when all refuse for good; DEADLINE_EXCEEDED with the last failure.
+  absl::StatusOr<v1::Model> AwaitModel(absl::Duration timeout);
 
-  // Sends a step and returns at once. step.step_id is ignored: the client numbers its steps. What the step asks for is
-  // checked by the server alone, whose refusal is the result's status.
-  // Errors: RESOURCE_EXHAUSTED when Welcome.steps_in_flight_max steps are unanswered; UNAVAILABLE or the stream's own
-  // error when the connection has ended or drains.
-  absl::StatusOr<StepHandle> Submit(v1::StepRequest step);
+  // Takes a step and returns at once, connected or not; request.step_id is ignored. The result's status is the step's
+  // code at the server, or
+  //   DEADLINE_EXCEEDED, CANCELLED  see StepOptions, StepFuture::Cancel and the destructor
+  //   UNAVAILABLE                   see unavailable_timeout and losses_max
+  //   what the servers say          when every address refuses the client for good: another model, no permission
+  // Errors: RESOURCE_EXHAUSTED naming the bound; INVALID_ARGUMENT for a step that is not what Append made it.
+  absl::StatusOr<StepFuture> Submit(TrackedStep step, StepOptions options = {});
+
+  // The same with a callback, called exactly once if the returned status is OK. It runs on the thread that ends the
+  // step: one of gRPC's, the client's own, or the one that destroys the client, perhaps before Submit returns. It must
+  // not block, as answers, deadlines and reconnection wait for it. It may submit steps. It must not destroy the client.
+  absl::Status Submit(TrackedStep step, std::function<void(StepResult)> done, StepOptions options = {});
 
   // Submit and Wait.
-  StepResult Run(v1::StepRequest step);
+  StepResult Run(TrackedStep step, StepOptions options = {});
 
-  // OK while steps can be submitted; else why not.
+  // OK while connected to a server that takes steps; else the last failure.
   absl::Status status() const;
 
  private:
-  Client(std::shared_ptr<ClientStream> stream, v1::Welcome welcome, Geometry geometry);
+  explicit Client(std::shared_ptr<ClientCore> core);
 
-  std::shared_ptr<ClientStream> stream_;
-  const v1::Welcome welcome_;
-  const Geometry geometry_;
+  const std::shared_ptr<ClientCore> core_;
 };
-
-// GetModel of a server. Errors: UNAVAILABLE, DEADLINE_EXCEEDED, or the server's.
-absl::StatusOr<v1::Model> FetchModel(const std::string& address, absl::Duration timeout);
-
-// What grpc.health.v1 says of a server: "SERVING", "NOT_SERVING", "UNKNOWN". Errors as FetchModel.
-absl::StatusOr<std::string> FetchHealth(const std::string& address, absl::Duration timeout);
 
 }  // namespace engram
 

@@ -12,7 +12,8 @@
 
 namespace engram {
 
-// Talks to nobody: it fills segments in. Not thread-safe; submit the steps in the order they were filled.
+// For a Connection; a Client's sessions are TrackedSession. Talks to nobody: it fills segments in. Not thread-safe;
+// submit the steps in the order they were filled.
 class ClientSession {
  public:
   // A new session at position 0. `session_id` is the caller's choice, not 0, and unique among the client's live

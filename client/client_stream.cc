@@ -2,6 +2,8 @@
 
 #include <grpcpp/support/proto_buffer_reader.h>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,14 +16,15 @@ constexpr char kStreamMethod[] = "/engram.v1.EngramLookup/Stream";
 
 }  // namespace
 
-ClientStream::ClientStream(std::shared_ptr<grpc::Channel> channel) : channel_(std::move(channel)), stub_(channel_) {}
+ClientStream::ClientStream(std::shared_ptr<grpc::Channel> channel, std::function<void()> changed)
+    : channel_(std::move(channel)), changed_(std::move(changed)), stub_(channel_) {}
 
 void ClientStream::Start(const v1::Hello& hello) {
   stub_.PrepareBidiStreamingCall(&context_, kStreamMethod, grpc::StubOptions(), this);
   v1::ClientMessage message;
   *message.mutable_hello() = hello;
   {
-    absl::MutexLock lock(&mu_);
+    MutexLock lock(mu_);
     Send(std::move(message));
   }
   StartRead(&incoming_);
@@ -31,9 +34,10 @@ void ClientStream::Start(const v1::Hello& hello) {
 }
 
 absl::StatusOr<v1::Welcome> ClientStream::AwaitWelcome(absl::Duration timeout) {
-  const auto answered = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return welcome_.has_value() || ended_; };
-  absl::MutexLock lock(&mu_);
-  mu_.AwaitWithTimeout(absl::Condition(&answered), timeout);
+  const auto give_up = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(24)));
+  MutexLock lock(mu_);
+  while (!welcome_.has_value() && !ended_ && answered_.WaitUntil(mu_, give_up)) {
+  }
   if (welcome_.has_value()) return *welcome_;
   if (ended_) return why_closed_;
   return absl::DeadlineExceededError(absl::StrCat("no Welcome within ", absl::FormatDuration(timeout)));
@@ -51,9 +55,10 @@ absl::Status ClientStream::Usable() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<PendingStep>> ClientStream::Submit(v1::StepRequest step, const Geometry& geometry) {
+absl::StatusOr<std::shared_ptr<PendingStep>> ClientStream::Submit(v1::StepRequest step, const Geometry& geometry,
+                                                                  std::function<void(StepResult)> done) {
   StepShape shape = ShapeOf(step, geometry);
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(mu_);
   if (absl::Status status = Usable(); !status.ok()) return status;
   const uint32_t steps_max = welcome_->steps_in_flight_max();
   if (steps_max != 0 && pending_.size() >= steps_max) {
@@ -61,7 +66,7 @@ absl::StatusOr<std::shared_ptr<PendingStep>> ClientStream::Submit(v1::StepReques
         absl::StrCat(pending_.size(), " steps in flight; the server's steps_in_flight_max is ", steps_max));
   }
   const uint64_t step_id = ++last_step_id_;
-  auto pending = std::make_shared<PendingStep>(step_id, std::move(shape));
+  auto pending = std::make_shared<PendingStep>(step_id, std::move(shape), std::move(done));
   pending_.emplace(step_id, pending);
   v1::ClientMessage message;
   *message.mutable_step() = std::move(step);
@@ -71,16 +76,16 @@ absl::StatusOr<std::shared_ptr<PendingStep>> ClientStream::Submit(v1::StepReques
 }
 
 void ClientStream::Cancel(uint64_t step_id) {
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(mu_);
   if (closed_ || pending_.count(step_id) == 0) return;
   v1::ClientMessage message;
   message.mutable_cancel()->set_step_id(step_id);
   Send(std::move(message));
 }
 
-absl::Status ClientStream::status() const {
-  absl::MutexLock lock(&mu_);
-  return Usable();
+StreamState ClientStream::state() const {
+  MutexLock lock(mu_);
+  return {welcome_.has_value(), draining_, ended_, Usable()};
 }
 
 void ClientStream::Send(v1::ClientMessage message) {
@@ -89,7 +94,7 @@ void ClientStream::Send(v1::ClientMessage message) {
 }
 
 void ClientStream::OnWriteDone(bool ok) {
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(mu_);
   outgoing_.pop_front();
   // A failed write means that the call has ended: OnReadDone says so too, OnDone says why.
   if (!ok || closed_) outgoing_.clear();
@@ -108,7 +113,7 @@ void ClientStream::OnReadDone(bool ok) {
 }
 
 void ClientStream::Close(const absl::Status& why) {
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(mu_);
   if (!closed_) why_closed_ = why;
   closed_ = true;
 }
@@ -123,14 +128,9 @@ absl::Status ClientStream::TakeMessage() {
     case v1::ServerMessage::kReply:
       return TakeReply(frame->message.reply(), frame->rows_offset, frame->rows_size);
     case v1::ServerMessage::kWelcome:
-      TakeWelcome(frame->message.welcome());
+    case v1::ServerMessage::kDrain:
+      TakeNews(frame->message);
       return absl::OkStatus();
-    case v1::ServerMessage::kDrain: {
-      absl::MutexLock lock(&mu_);
-      draining_ = true;
-      drain_message_ = frame->message.drain().message();
-      return absl::OkStatus();
-    }
     // A later server may send kinds that this client need not know.
     case v1::ServerMessage::KIND_NOT_SET:
       return absl::OkStatus();
@@ -138,13 +138,21 @@ absl::Status ClientStream::TakeMessage() {
   return absl::OkStatus();
 }
 
-void ClientStream::TakeWelcome(const v1::Welcome& welcome) {
-  absl::MutexLock lock(&mu_);
-  if (!welcome_.has_value()) welcome_ = welcome;
+void ClientStream::TakeNews(const v1::ServerMessage& message) {
+  {
+    MutexLock lock(mu_);
+    if (message.has_welcome() && !welcome_.has_value()) welcome_ = message.welcome();
+    if (message.has_drain()) {
+      draining_ = true;
+      drain_message_ = message.drain().message();
+    }
+    answered_.NotifyAll();
+  }
+  if (changed_) changed_();
 }
 
 std::shared_ptr<PendingStep> ClientStream::Find(uint64_t step_id) {
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(mu_);
   const auto found = pending_.find(step_id);
   return found == pending_.end() ? nullptr : found->second;
 }
@@ -159,7 +167,7 @@ absl::Status ClientStream::TakeReply(const v1::StepReply& reply, uint64_t rows_o
   const auto read = [&reader](uint8_t* out, uint64_t size) { return CopyBytes(reader, out, size); };
   if (reply.last()) {
     // Forgotten before it finishes, so that who waits for it finds room for the next step.
-    absl::MutexLock lock(&mu_);
+    MutexLock lock(mu_);
     pending_.erase(reply.step_id());
   }
   const absl::Status status = step->Apply(reply, {rows_size, read});
@@ -171,7 +179,7 @@ void ClientStream::OnDone(const grpc::Status& status) {
   std::map<uint64_t, std::shared_ptr<PendingStep>> unfinished;
   absl::Status why;
   {
-    absl::MutexLock lock(&mu_);
+    MutexLock lock(mu_);
     // What this side decided is the cause; the status of a call that was cancelled for it is not.
     const bool ours = closed_ && !absl::IsUnavailable(why_closed_);
     if (!ours && !status.ok()) why_closed_ = StatusOfCode(status.error_code(), status.error_message());
@@ -180,8 +188,10 @@ void ClientStream::OnDone(const grpc::Status& status) {
     ended_ = true;
     unfinished.swap(pending_);
     why = why_closed_;
+    answered_.NotifyAll();
   }
   for (auto& [step_id, step] : unfinished) step->Finish(why);
+  if (changed_) changed_();
   done_.Notify();  // last: who waits for it may destroy this object
 }
 

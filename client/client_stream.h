@@ -1,4 +1,4 @@
-// The Stream call of a Client: writes requests one after another, hands frames to the steps they belong to.
+// The Stream call of a Connection: writes requests one after another, hands frames to the steps they belong to.
 
 #ifndef ENGRAM_CLIENT_CLIENT_STREAM_H_
 #define ENGRAM_CLIENT_CLIENT_STREAM_H_
@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,20 +17,30 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "client/pending_step.h"
 #include "engram/v1/engram.grpc.pb.h"
 #include "model/geometry.h"
+#include "model/mutex.h"
 
 namespace engram {
+
+// How far a stream has come.
+struct StreamState {
+  bool welcomed = false;
+  bool draining = false;  // takes no further steps; OK to wait for those in flight
+  bool ended = false;     // nothing is in flight any more
+  absl::Status why;       // not OK once draining or ended
+};
 
 // Life cycle: construct, Start once, AwaitWelcome, Submit and Cancel from any thread, Shutdown once, destroy after it.
 // gRPC's threads run the On... reactions; those never wait for anything.
 class ClientStream : public grpc::ClientBidiReactor<v1::ClientMessage, grpc::ByteBuffer> {
  public:
-  explicit ClientStream(std::shared_ptr<grpc::Channel> channel);
+  // `changed`, where given, is called after every change of state(), on a thread of gRPC and without any lock; not
+  // after Shutdown has returned.
+  explicit ClientStream(std::shared_ptr<grpc::Channel> channel, std::function<void()> changed = nullptr);
   ~ClientStream() override = default;
 
   void Start(const v1::Hello& hello) ABSL_LOCKS_EXCLUDED(mu_);
@@ -38,11 +49,13 @@ class ClientStream : public grpc::ClientBidiReactor<v1::ClientMessage, grpc::Byt
   // Cancels the call and waits for its end; every pending step has finished then.
   void Shutdown();
 
-  // See Client::Submit. `geometry` is the model's that Welcome gave.
-  absl::StatusOr<std::shared_ptr<PendingStep>> Submit(v1::StepRequest step, const Geometry& geometry)
+  // See Connection::Submit. `geometry` is the model's that Welcome gave; `done` as in PendingStep.
+  absl::StatusOr<std::shared_ptr<PendingStep>> Submit(v1::StepRequest step, const Geometry& geometry,
+                                                      std::function<void(StepResult)> done = nullptr)
       ABSL_LOCKS_EXCLUDED(mu_);
   void Cancel(uint64_t step_id) ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status status() const ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status status() const { return state().why; }
+  StreamState state() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using Messages = std::deque<v1::ClientMessage>;
@@ -53,7 +66,7 @@ class ClientStream : public grpc::ClientBidiReactor<v1::ClientMessage, grpc::Byt
 
   absl::Status TakeMessage();
   absl::Status TakeReply(const v1::StepReply& reply, uint64_t rows_offset, uint64_t rows_size);
-  void TakeWelcome(const v1::Welcome& welcome) ABSL_LOCKS_EXCLUDED(mu_);
+  void TakeNews(const v1::ServerMessage& message) ABSL_LOCKS_EXCLUDED(mu_);
   // No further writes. OnDone comes once the operations under way have ended.
   void Close(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
   void Send(v1::ClientMessage message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -62,6 +75,7 @@ class ClientStream : public grpc::ClientBidiReactor<v1::ClientMessage, grpc::Byt
 
   // Constant after construction.
   const std::shared_ptr<grpc::Channel> channel_;
+  const std::function<void()> changed_;
 
   // Own synchronisation, or touched by one reaction at a time.
   grpc::TemplatedGenericStub<v1::ClientMessage, grpc::ByteBuffer> stub_;
@@ -69,7 +83,8 @@ class ClientStream : public grpc::ClientBidiReactor<v1::ClientMessage, grpc::Byt
   grpc::ByteBuffer incoming_;
   absl::Notification done_;
 
-  mutable absl::Mutex mu_;
+  mutable Mutex mu_;
+  CondVar answered_;  // Hello was, or never will be
   Messages outgoing_
       ABSL_GUARDED_BY(mu_);  // the first is being written; bounded by steps_in_flight_max and their cancels
   std::map<uint64_t, std::shared_ptr<PendingStep>> pending_ ABSL_GUARDED_BY(mu_);

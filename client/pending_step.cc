@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -12,8 +13,8 @@ constexpr int kUnsent = 0xFF;  // see LayerRows
 
 }  // namespace
 
-PendingStep::PendingStep(uint64_t step_id, StepShape shape)
-    : shape_(std::move(shape)), next_tokens_(shape_.layers.size(), 0) {
+PendingStep::PendingStep(uint64_t step_id, StepShape shape, std::function<void(StepResult)> done)
+    : shape_(std::move(shape)), next_tokens_(shape_.layers.size(), 0), done_(std::move(done)) {
   result_.step_id = step_id;
   for (uint32_t layer : shape_.layers) {
     result_.layers.emplace_back(layer, shape_.tokens(), shape_.columns, shape_.row_bytes);
@@ -146,6 +147,7 @@ absl::Status PendingStep::CheckComplete() {
 void PendingStep::Finish(absl::Status status) {
   result_.status = std::move(status);
   if (!result_.status.ok()) result_.layers.clear();
+  if (done_) done_(std::move(result_));
   finished_.Notify();
 }
 

@@ -4,6 +4,7 @@
 #define ENGRAM_CLIENT_PENDING_STEP_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -26,7 +27,8 @@ struct FrameRows {
 // One thread, the reader, calls Apply and Finish; any other waits. After Finish nothing changes any more.
 class PendingStep {
  public:
-  PendingStep(uint64_t step_id, StepShape shape);
+  // With `done` the result goes there, on the thread that finishes the step, and Take has none.
+  PendingStep(uint64_t step_id, StepShape shape, std::function<void(StepResult)> done = nullptr);
 
   uint64_t step_id() const { return result_.step_id; }
 
@@ -55,6 +57,7 @@ class PendingStep {
 
   const StepShape shape_;
   std::vector<uint64_t> next_tokens_;  // [layers]: tokens before it are settled
+  const std::function<void(StepResult)> done_;
   StepResult result_;
   absl::Notification finished_;
 };

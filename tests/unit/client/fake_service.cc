@@ -36,10 +36,10 @@ FakeServer::FakeServer(Script script) : script_(std::move(script)) {
 
 FakeServer::~FakeServer() { server_->Shutdown(std::chrono::system_clock::now()); }
 
-std::unique_ptr<Client> FakeServer::Connect() {
-  ClientOptions options;
+std::unique_ptr<Connection> FakeServer::Connect() {
+  ConnectionOptions options;
   options.address = address_;
-  absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(options);
+  absl::StatusOr<std::unique_ptr<Connection>> client = Connection::Connect(options);
   EXPECT_TRUE(client.ok()) << client.status();
   return client.ok() ? *std::move(client) : nullptr;
 }

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "client/client.h"
+#include "client/connection.h"
 #include "engram/v1/engram.grpc.pb.h"
 
 namespace engram {
@@ -32,7 +32,7 @@ class FakeServer : public v1::EngramLookup::Service {
   const v1::Hello& hello() const { return hello_; }
   void set_welcome(const v1::Welcome& welcome) { welcome_ = welcome; }
   // A client of this server; connecting must succeed.
-  std::unique_ptr<Client> Connect();
+  std::unique_ptr<Connection> Connect();
 
  private:
   grpc::Status Stream(grpc::ServerContext* context, FakeStream* stream) override;

@@ -38,8 +38,9 @@ inline Checkpoint OpenTiny() {
 // Listens at once and refuses steps as loading; Serve starts the ranks and opens the gate.
 class TestServer {
  public:
-  explicit TestServer(const std::vector<std::string>& overrides = {}) : config_(ConfigWith(overrides)) {
-    absl::StatusOr<std::unique_ptr<GrpcServer>> started = GrpcServer::Start("127.0.0.1:0", Context());
+  explicit TestServer(const std::vector<std::string>& overrides = {}, const std::string& address = "127.0.0.1:0")
+      : config_(ConfigWith(overrides)) {
+    absl::StatusOr<std::unique_ptr<GrpcServer>> started = GrpcServer::Start(address, Context());
     EXPECT_TRUE(started.ok()) << started.status();
     grpc_ = *std::move(started);
     channel_ = grpc::CreateChannel(absl::StrCat("127.0.0.1:", grpc_->port()), grpc::InsecureChannelCredentials());
