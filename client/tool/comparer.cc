@@ -1,17 +1,12 @@
 #include "client/tool/comparer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 
 namespace engram {
 namespace {
-
-bool IsNan(uint16_t bf16) { return (bf16 & 0x7FFF) > 0x7F80; }
-bool IsMinusZero(uint16_t bf16) { return bf16 == 0x8000; }
 
 std::string IdsOf(const v1::HashState& state) {
   return absl::StrCat("position ", state.position(), ", ", state.compressed_ids_size(), " ids, digest of ",
@@ -34,6 +29,8 @@ CompareCounts& CompareCounts::operator+=(const CompareCounts& other) {
   table_rows += other.table_rows;
   nonzero_rows += other.nonzero_rows;
   mismatches += other.mismatches;
+  cancels += other.cancels;
+  cancelled += other.cancelled;
   return *this;
 }
 
@@ -54,15 +51,13 @@ void Comparer::Differs(absl::FunctionRef<std::string()> what) {
   if (first_mismatch_.empty()) first_mismatch_ = what();
 }
 
-std::string Comparer::Describe(const Place& place) {
-  const ExpectedSegment& segment = *place.segment;
-  return absl::StrFormat("session %d, position %d, token %d, layer %d, column %d, row %d", segment.session_id,
-                         segment.start_pos + place.index, segment.tokens[place.index], place.layer, place.column,
-                         place.row);
-}
-
 absl::Status Comparer::Compare(const ExpectedStep& expected, const StepResult& result) {
   ++counts_.steps;
+  if (expected.cancelled) ++counts_.cancels;
+  if (expected.cancelled && absl::IsCancelled(result.status)) {
+    CompareCancelled(expected, result);
+    return absl::OkStatus();
+  }
   if (!result.status.ok()) {
     Differs(
         [&] { return absl::StrCat("step ", result.step_id, ": expected OK, received ", result.status.ToString()); });
@@ -88,6 +83,18 @@ absl::Status Comparer::Compare(const ExpectedStep& expected, const StepResult& r
     if (absl::Status status = CompareLayer(expected, layer, *rows); !status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+void Comparer::CompareCancelled(const ExpectedStep& expected, const StepResult& result) {
+  ++counts_.cancelled;
+  if (result.segments.size() > expected.segments.size()) {
+    Differs([&] {
+      return absl::StrCat("step ", result.step_id, ", cancelled: results of ", result.segments.size(), " segments for ",
+                          expected.segments.size());
+    });
+    return;
+  }
+  for (size_t i = 0; i < result.segments.size(); ++i) CompareSegment(expected, i, result);
 }
 
 void Comparer::CompareSegment(const ExpectedStep& expected, size_t index, const StepResult& result) {
@@ -121,87 +128,6 @@ void Comparer::CompareSegment(const ExpectedStep& expected, size_t index, const 
   if (!SameState(state, got.state())) {
     Differs([&] { return absl::StrCat(where(), "expected state ", IdsOf(state), "; received ", IdsOf(got.state())); });
   }
-}
-
-absl::Status Comparer::CompareLayer(const ExpectedStep& expected, uint32_t layer, const LayerRows& rows) {
-  uint64_t token = 0;
-  Place place;
-  place.layer = layer;
-  place.layer_index = static_cast<size_t>(oracle_.geometry().LayerIndex(layer));
-  for (const ExpectedSegment& segment : expected.segments) {
-    if (segment.code != 0) {
-      token += segment.tokens.size();
-      continue;
-    }
-    place.segment = &segment;
-    for (place.index = 0; place.index < segment.tokens.size(); ++place.index, ++token) {
-      const bool masked = segment.window[segment.lookback + place.index] == kDead;
-      if (masked && expected.omit_masked_rows) continue;
-      if (absl::Status status = CompareToken(expected, place, token, rows); !status.ok()) return status;
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Comparer::CompareToken(const ExpectedStep& expected, Place place, uint64_t token, const LayerRows& rows) {
-  const ExpectedSegment& segment = *place.segment;
-  const std::vector<uint64_t> ids =
-      PlainRowIds(oracle_.geometry(), oracle_.constants(), place.layer_index, segment.window,
-                  segment.lookback + place.index, segment.start_pos + place.index);
-  for (place.column = 0; place.column < ids.size(); ++place.column) {
-    place.row = ids[place.column];
-    const absl::Status status = CompareRow(expected.format, place, rows.row(token, place.column));
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Comparer::CompareRow(v1::RowFormat format, const Place& place, absl::Span<const uint8_t> row) {
-  ++counts_.rows;
-  counts_.bytes += row.size();
-  if (format == v1::ROW_FORMAT_HASH_IDS) {
-    uint64_t id = 0;
-    std::memcpy(&id, row.data(), sizeof(id));
-    if (id != place.row) Differs([&] { return absl::StrCat(Describe(place), ": received row id ", id); });
-    return absl::OkStatus();
-  }
-  ++counts_.table_rows;
-  if (absl::Status status = oracle_.ReadPacked(place.layer_index, place.row, absl::MakeSpan(packed_)); !status.ok()) {
-    return status;
-  }
-  if (options_.holes_fail && std::all_of(packed_.begin(), packed_.end(), [](uint8_t byte) { return byte == 0; })) {
-    Differs([&] { return absl::StrCat(Describe(place), ": hole (the checkpoint was not written there)"); });
-  }
-  format == v1::ROW_FORMAT_BF16 ? CompareBf16(place, row) : ComparePacked(place, row);
-  return absl::OkStatus();
-}
-
-void Comparer::ComparePacked(const Place& place, absl::Span<const uint8_t> row) {
-  if (std::any_of(row.begin(), row.end(), [](uint8_t byte) { return byte != 0; })) ++counts_.nonzero_rows;
-  const auto wanted = std::mismatch(packed_.begin(), packed_.end(), row.begin()).first;
-  if (wanted == packed_.end()) return;
-  Differs([&] {
-    const auto byte = static_cast<size_t>(wanted - packed_.begin());
-    return absl::StrFormat("%s, byte %d: expected 0x%02x, received 0x%02x", Describe(place), byte, *wanted, row[byte]);
-  });
-}
-
-void Comparer::CompareBf16(const Place& place, absl::Span<const uint8_t> row) {
-  oracle_.Dequantize(packed_, absl::MakeSpan(values_));
-  bool nonzero = false;
-  bool same = true;
-  for (size_t i = 0; i < values_.size(); ++i) {
-    uint16_t got = 0;
-    std::memcpy(&got, row.data() + 2 * i, sizeof(got));
-    nonzero = nonzero || (got & 0x7FFF) != 0;
-    const uint16_t wanted = options_.minus_zero_lost && IsMinusZero(values_[i]) ? uint16_t{0} : values_[i];
-    if (!same || got == wanted || (IsNan(got) && IsNan(wanted))) continue;
-    same = false;
-    Differs([&] {
-      return absl::StrFormat("%s, value %d: expected bf16 0x%04x, received 0x%04x", Describe(place), i, wanted, got);
-    });
-  }
-  if (nonzero) ++counts_.nonzero_rows;
 }
 
 }  // namespace engram

@@ -30,6 +30,8 @@ struct CompareCounts {
   uint64_t table_rows = 0;    // rows compared, row ids not counted
   uint64_t nonzero_rows = 0;  // of table_rows: received with a byte other than zero (in bf16: a value other than zero)
   uint64_t mismatches = 0;    // steps, segments, states and rows that differ, and holes
+  uint64_t cancels = 0;       // of steps: their cancellation was asked for
+  uint64_t cancelled = 0;     // of those: ended CANCELLED, without rows
 
   CompareCounts& operator+=(const CompareCounts& other);
 };
@@ -63,6 +65,8 @@ class Comparer {
     uint64_t row = 0;
   };
 
+  // No rows; what it says of its segments must be right all the same, for what they wrote stands.
+  void CompareCancelled(const ExpectedStep& expected, const StepResult& result);
   void CompareSegment(const ExpectedStep& expected, size_t index, const StepResult& result);
   absl::Status CompareLayer(const ExpectedStep& expected, uint32_t layer, const LayerRows& rows);
   absl::Status CompareToken(const ExpectedStep& expected, Place place, uint64_t token, const LayerRows& rows);

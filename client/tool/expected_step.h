@@ -26,6 +26,7 @@ struct ExpectedStep {
   std::vector<uint32_t> layers;  // decoder layer ids; none: all
   bool return_states = false;
   bool omit_masked_rows = false;
+  bool cancelled = false;  // the server was asked to give it up: CANCELLED is as right as the whole answer
   std::vector<ExpectedSegment> segments;
 };
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/client.h"
+#include "client/connection.h"
 #include "client/model_geometry.h"
 #include "client/tool/command.h"
 #include "client/tool/report.h"
@@ -25,6 +25,7 @@ struct Arguments {
   std::string checkpoint;
   std::string hash_constants;
   bool json = false;
+  bool health = false;
 };
 
 Json JsonOf(const Geometry& geometry) {
@@ -53,6 +54,20 @@ Json JsonOf(const v1::Limits& limits) {
           {"session_tokens_max", limits.session_tokens_max()}};
 }
 
+Json JsonOf(const absl::StatusOr<v1::ServerStatus>& status) {
+  if (!status.ok()) return status.status().ToString();
+  return {{"code", status->code()},
+          {"message", status->message()},
+          {"streams", status->streams()},
+          {"lookups", status->lookups()},
+          {"steps_in_flight", status->steps_in_flight()},
+          {"unsent_bytes", status->unsent_bytes()},
+          {"sessions", status->sessions()},
+          {"history_bytes", status->history_bytes()},
+          {"resident_bytes", status->resident_bytes()},
+          {"anonymous_bytes", status->anonymous_bytes()}};
+}
+
 absl::StatusOr<Json> InfoOfServer(const std::string& address) {
   const absl::StatusOr<v1::Model> model = FetchModel(address, kPatience);
   if (!model.ok()) return model.status();
@@ -74,7 +89,8 @@ absl::StatusOr<Json> InfoOfServer(const std::string& address) {
               {"combine", model->combine()},
               {"placement", model->placement()},
               {"capabilities", std::vector<std::string>(model->capabilities().begin(), model->capabilities().end())},
-              {"limits", JsonOf(model->limits())}};
+              {"limits", JsonOf(model->limits())},
+              {"status", JsonOf(FetchServerStatus(address, kPatience))}};
 }
 
 absl::StatusOr<Json> InfoOfCheckpoint(const std::string& path, const std::string& hash_constants) {
@@ -107,10 +123,22 @@ void PrintLines(const std::string& prefix, const Json& json) {
   }
 }
 
+// For probes: one word, and success only when the server takes steps.
+int PrintHealth(const std::string& address) {
+  const absl::StatusOr<std::string> health = FetchHealth(address, kPatience);
+  if (!health.ok()) return Fail("info", health.status());
+  absl::PrintF("%s\n", *health);
+  return *health == "SERVING" ? 0 : kExitFailure;
+}
+
 int Run(const Arguments& arguments) {
   if (arguments.server.empty() == arguments.checkpoint.empty()) {
     return FailUsage("info", absl::InvalidArgumentError("give one of --server and --checkpoint"));
   }
+  if (arguments.health && arguments.server.empty()) {
+    return FailUsage("info", absl::InvalidArgumentError("--health needs --server"));
+  }
+  if (arguments.health) return PrintHealth(arguments.server);
   const absl::StatusOr<Json> info = arguments.server.empty()
                                         ? InfoOfCheckpoint(arguments.checkpoint, arguments.hash_constants)
                                         : InfoOfServer(arguments.server);
@@ -133,6 +161,7 @@ void AddInfoCommand(CLI::App& app, int& exit_code) {
   command->add_option("--checkpoint", arguments->checkpoint, "Checkpoint folder or GGUF file");
   command->add_option("--hash-constants", arguments->hash_constants, "File with token map, multipliers and primes");
   command->add_flag("--json", arguments->json, "As JSON");
+  command->add_flag("--health", arguments->health, "Only the server's health; exit code 0 where it is SERVING, else 1");
   command->callback([arguments, &exit_code] { exit_code = Run(*arguments); });
 }
 

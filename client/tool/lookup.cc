@@ -57,8 +57,8 @@ v1::StepRequest HashStep(const LookupPlan& plan, const Positions& positions, siz
   return step;
 }
 
-absl::StatusOr<StepResult> RunStep(Client& client, const v1::StepRequest& step) {
-  absl::StatusOr<StepHandle> handle = client.Submit(step);
+absl::StatusOr<StepResult> RunStep(Connection& connection, const v1::StepRequest& step) {
+  absl::StatusOr<StepHandle> handle = connection.Submit(step);
   if (!handle.ok()) return handle.status();
   absl::StatusOr<StepResult> result = WaitPatiently(*handle);
   if (!result.ok()) return result.status();
@@ -75,8 +75,8 @@ void AppendHashIds(const LayerRows& rows, LookedUpLayer& layer) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<LookedUpLayer>> LookUp(Client& client, const LookupPlan& plan) {
-  const size_t lookback_max = client.geometry().max_ngram_size - 1;
+absl::StatusOr<std::vector<LookedUpLayer>> LookUp(Connection& connection, const LookupPlan& plan) {
+  const size_t lookback_max = connection.geometry().max_ngram_size - 1;
   const Positions positions(plan);
   ClientSession session(kSessionId);
   if (plan.start_pos > 0) {
@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<LookedUpLayer>> LookUp(Client& client, const LookupPl
   std::vector<LookedUpLayer> layers;
   for (size_t begin = 0; begin < plan.tokens.size(); begin += plan.chunk_tokens) {
     const size_t count = std::min(plan.chunk_tokens, plan.tokens.size() - begin);
-    absl::StatusOr<StepResult> ids = RunStep(client, HashStep(plan, positions, lookback_max, begin, count));
+    absl::StatusOr<StepResult> ids = RunStep(connection, HashStep(plan, positions, lookback_max, begin, count));
     if (!ids.ok()) return ids.status();
     for (const LayerRows& rows : ids->layers) {
       if (begin == 0) layers.push_back({rows.layer(), {}, {}});
@@ -96,7 +96,7 @@ absl::StatusOr<std::vector<LookedUpLayer>> LookUp(Client& client, const LookupPl
     v1::StepRequest step = StepOf(plan, plan.format);
     const size_t at = positions.before + begin;
     session.Append(step, positions.TokensOf(at, count), positions.MaskOf(at, count));
-    absl::StatusOr<StepResult> rows = RunStep(client, step);
+    absl::StatusOr<StepResult> rows = RunStep(connection, step);
     if (!rows.ok()) return rows.status();
     for (size_t i = 0; i < layers.size(); ++i) {
       const absl::Span<const uint8_t> bytes = rows->layers[i].bytes();

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/client.h"
+#include "client/connection.h"
 
 namespace engram {
 
@@ -32,17 +32,19 @@ struct LookedUpLayer {
 
 // One session for the rows and, beside it, stateless segments for the row ids, in steps of chunk_tokens. The first
 // error of a step or of its segment ends it.
-absl::StatusOr<std::vector<LookedUpLayer>> LookUp(Client& client, const LookupPlan& plan);
+absl::StatusOr<std::vector<LookedUpLayer>> LookUp(Connection& connection, const LookupPlan& plan);
 
 // What came back, with the tokens. `text`: a line a row, row ids and the row's first bytes. `json`: everything, rows in
 // hexadecimal.
-std::string LookupAsText(const Client& client, const LookupPlan& plan, const std::vector<LookedUpLayer>& layers);
-std::string LookupAsJson(const Client& client, const LookupPlan& plan, const std::vector<LookedUpLayer>& layers);
+std::string LookupAsText(const Connection& connection, const LookupPlan& plan,
+                         const std::vector<LookedUpLayer>& layers);
+std::string LookupAsJson(const Connection& connection, const LookupPlan& plan,
+                         const std::vector<LookedUpLayer>& layers);
 
 // Tensors: tokens I64 [T], token_mask U8 [T], and a layer N: layers.N.hash_ids I64 [T, K], layers.N.rows U8 [T, K,
 // D+D/32] (packed) or BF16 [T, K, D]; the model's identity, geometry and the place in the sequence as metadata.
-absl::Status LookupToSafetensors(const Client& client, const LookupPlan& plan, const std::vector<LookedUpLayer>& layers,
-                                 const std::string& path);
+absl::Status LookupToSafetensors(const Connection& connection, const LookupPlan& plan,
+                                 const std::vector<LookedUpLayer>& layers, const std::string& path);
 
 }  // namespace engram
 

@@ -6,9 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/client.h"
+#include "client/connection.h"
 #include "client/tool/command.h"
 #include "client/tool/lookup.h"
+#include "client/tool/number_option.h"
 #include "client/tool/report.h"
 #include "client/tool/token_file.h"
 
@@ -106,18 +107,18 @@ absl::StatusOr<LookupPlan> PlanOf(const Arguments& arguments) {
 int Run(const Arguments& arguments) {
   const absl::StatusOr<LookupPlan> plan = PlanOf(arguments);
   if (!plan.ok()) return FailUsage("lookup", plan.status());
-  ClientOptions options;
+  ConnectionOptions options;
   options.address = arguments.server;
-  const absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(options);
-  if (!client.ok()) return Fail("lookup", client.status());
-  const absl::StatusOr<std::vector<LookedUpLayer>> layers = LookUp(**client, *plan);
+  const absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Connect(options);
+  if (!connection.ok()) return Fail("lookup", connection.status());
+  const absl::StatusOr<std::vector<LookedUpLayer>> layers = LookUp(**connection, *plan);
   if (!layers.ok()) return Fail("lookup", layers.status());
   if (arguments.output == "safetensors") {
-    const absl::Status written = LookupToSafetensors(**client, *plan, *layers, arguments.out);
+    const absl::Status written = LookupToSafetensors(**connection, *plan, *layers, arguments.out);
     return written.ok() ? 0 : Fail("lookup", written);
   }
-  const std::string text =
-      arguments.output == "json" ? LookupAsJson(**client, *plan, *layers) : LookupAsText(**client, *plan, *layers);
+  const std::string text = arguments.output == "json" ? LookupAsJson(**connection, *plan, *layers)
+                                                      : LookupAsText(**connection, *plan, *layers);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
 }
@@ -132,13 +133,15 @@ void AddLookupCommand(CLI::App& app, int& exit_code) {
   command->add_option("--file", arguments->file, "File of token ids: JSON lines, or ids separated by white space");
   command->add_option("--sequence", arguments->sequence, "Name of the sequence, where the file holds several");
   command->add_option("--mask", arguments->mask, "One 0 or 1 a token, as 1,0,1; 0: takes no part (default: all 1)");
-  command->add_option("--start-pos", arguments->start_pos, "Position of the first token")->capture_default_str();
+  command->add_option("--start-pos", arguments->start_pos, "Position of the first token")
+      ->check(WholeNumber(0))
+      ->capture_default_str();
   command->add_option("--lookback", arguments->lookback, "Token ids just before --start-pos, oldest first");
   command->add_option("--lookback-mask", arguments->lookback_mask, "One 0 or 1 for each of them (default: all 1)");
   command->add_option("--layers", arguments->layers, "Decoder layer ids, as 1,14 (default: all)");
   command->add_option("--format", arguments->format, "packed, bf16 or hash_ids")->capture_default_str();
   command->add_option("--chunk", arguments->chunk_tokens, "Tokens of a step")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->capture_default_str();
   command->add_option("--output", arguments->output, "How to show what comes back")
       ->check(CLI::IsMember({"table", "json", "safetensors"}))

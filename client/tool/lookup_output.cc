@@ -51,9 +51,9 @@ std::string_view BytesOf(const std::vector<T>& values) {
   return std::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-std::map<std::string, std::string> MetadataOf(const Client& client, const LookupPlan& plan) {
-  const v1::Model& model = client.model();
-  const Geometry& geometry = client.geometry();
+std::map<std::string, std::string> MetadataOf(const Connection& connection, const LookupPlan& plan) {
+  const v1::Model& model = connection.model();
+  const Geometry& geometry = connection.geometry();
   const Json shape = {{"layer_ids", geometry.layer_ids},
                       {"rows", geometry.rows},
                       {"max_ngram_size", geometry.max_ngram_size},
@@ -72,8 +72,9 @@ std::map<std::string, std::string> MetadataOf(const Client& client, const Lookup
 
 }  // namespace
 
-std::string LookupAsText(const Client& client, const LookupPlan& plan, const std::vector<LookedUpLayer>& layers) {
-  const uint32_t columns = client.geometry().columns();
+std::string LookupAsText(const Connection& connection, const LookupPlan& plan,
+                         const std::vector<LookedUpLayer>& layers) {
+  const uint32_t columns = connection.geometry().columns();
   const std::vector<uint8_t> mask = WholeMask(plan);
   std::string text = absl::StrFormat("%10s %10s %4s %5s %6s %12s  %s\n", "position", "token", "mask", "layer", "column",
                                      "row", plan.format == v1::ROW_FORMAT_HASH_IDS ? "" : "first bytes");
@@ -88,21 +89,22 @@ std::string LookupAsText(const Client& client, const LookupPlan& plan, const std
   return text;
 }
 
-std::string LookupAsJson(const Client& client, const LookupPlan& plan, const std::vector<LookedUpLayer>& layers) {
-  Json json = {{"model", client.model().name()},
-               {"model_digest", HexOf(client.model().model_digest())},
+std::string LookupAsJson(const Connection& connection, const LookupPlan& plan,
+                         const std::vector<LookedUpLayer>& layers) {
+  Json json = {{"model", connection.model().name()},
+               {"model_digest", HexOf(connection.model().model_digest())},
                {"format", NameOfFormat(plan.format)},
                {"start_pos", plan.start_pos},
                {"tokens", plan.tokens},
                {"token_mask", WholeMask(plan)},
                {"layers", Json::array()}};
-  for (const LookedUpLayer& layer : layers) json["layers"].push_back(JsonOf(layer, client.geometry().columns()));
+  for (const LookedUpLayer& layer : layers) json["layers"].push_back(JsonOf(layer, connection.geometry().columns()));
   return absl::StrCat(json.dump(1, ' ', false, Json::error_handler_t::replace), "\n");
 }
 
-absl::Status LookupToSafetensors(const Client& client, const LookupPlan& plan, const std::vector<LookedUpLayer>& layers,
-                                 const std::string& path) {
-  const Geometry& geometry = client.geometry();
+absl::Status LookupToSafetensors(const Connection& connection, const LookupPlan& plan,
+                                 const std::vector<LookedUpLayer>& layers, const std::string& path) {
+  const Geometry& geometry = connection.geometry();
   const uint64_t tokens = plan.tokens.size();
   const bool packed = plan.format == v1::ROW_FORMAT_PACKED;
   const std::vector<int64_t> ids(plan.tokens.begin(), plan.tokens.end());
@@ -119,7 +121,7 @@ absl::Status LookupToSafetensors(const Client& client, const LookupPlan& plan, c
                      {tokens, geometry.columns(), packed ? geometry.packed_row_bytes() : geometry.head_dim}});
     bytes.push_back(layer.rows);
   }
-  return WriteSafetensors(path, specs, bytes, MetadataOf(client, plan));
+  return WriteSafetensors(path, specs, bytes, MetadataOf(connection, plan));
 }
 
 }  // namespace engram

@@ -9,44 +9,50 @@ namespace engram {
 namespace {
 
 constexpr size_t kDepthMax = 8;
-// A bound of our own where the server states none.
-constexpr uint64_t kBytesInFlightMax = uint64_t{256} << 20;
+constexpr double kCancelSpread = 1.25;  // times what a step took of late: most cancels come before the answer
 
 struct InFlight {
+  const Lane* lane;
   PlannedStep planned;
   StepHandle handle;
+  absl::Time submitted;
+  absl::Time cancel_at;  // infinite: not, or done
 };
+
+absl::Status NotAnswered(const StepHandle& handle) {
+  return absl::DeadlineExceededError(
+      absl::StrCat("step ", handle.step_id(), " was not answered within ", absl::FormatDuration(kStepPatience)));
+}
 
 class RandomRun {
  public:
-  RandomRun(Client& client, Traffic& traffic, Comparer& comparer, uint64_t seed)
-      : client_(client), traffic_(traffic), comparer_(comparer), random_(seed) {
-    const v1::Welcome& welcome = client.welcome();
-    if (welcome.steps_in_flight_max() != 0) depth_max_ = std::min<size_t>(depth_max_, welcome.steps_in_flight_max());
-    if (welcome.bytes_in_flight_max() != 0) bytes_max_ = std::min(bytes_max_, welcome.bytes_in_flight_max());
+  RandomRun(absl::Span<const Lane> lanes, const RandomRunOptions& options)
+      : lanes_(lanes),
+        options_(options),
+        random_(options.seed),
+        depth_max_(options.in_flight.value_or(kDepthMax)),
+        bytes_max_(options.bytes_in_flight_max) {
+    for (const Lane& lane : lanes) {
+      const v1::Welcome& welcome = lane.connection.welcome();
+      if (welcome.steps_in_flight_max() != 0) depth_max_ = std::min<size_t>(depth_max_, welcome.steps_in_flight_max());
+      if (welcome.bytes_in_flight_max() != 0) bytes_max_ = std::min(bytes_max_, welcome.bytes_in_flight_max());
+    }
   }
 
   absl::Status SubmitNext() {
-    PlannedStep planned = traffic_.Next();
-    const size_t depth = 1 + random_() % depth_max_;
+    const Lane& lane = lanes_[random_() % lanes_.size()];
+    PlannedStep planned = lane.traffic.Next();
+    const size_t depth = options_.in_flight.has_value() ? depth_max_ : 1 + random_() % depth_max_;
     while (!in_flight_.empty() && (in_flight_.size() >= depth || bytes_ + planned.reply_bytes > bytes_max_)) {
       if (absl::Status status = FinishOldest(); !status.ok()) return status;
     }
-    absl::StatusOr<StepHandle> handle = client_.Submit(planned.request);
+    absl::StatusOr<StepHandle> handle = lane.connection.Submit(planned.request);
     if (!handle.ok()) return handle.status();
     bytes_ += planned.reply_bytes;
-    in_flight_.push_back({std::move(planned), *std::move(handle)});
+    const absl::Time now = absl::Now();
+    in_flight_.push_back({&lane, std::move(planned), *std::move(handle), now, now + DrawCancelDelay()});
+    CancelDue();
     return absl::OkStatus();
-  }
-
-  absl::Status FinishOldest() {
-    InFlight oldest = std::move(in_flight_.front());
-    in_flight_.pop_front();
-    bytes_ -= oldest.planned.reply_bytes;
-    absl::StatusOr<StepResult> result = WaitPatiently(oldest.handle);
-    if (!result.ok()) return result.status();
-    traffic_.TakeStates(oldest.planned, *result);
-    return comparer_.Compare(oldest.planned.expected, *result);
   }
 
   absl::Status FinishAll() {
@@ -57,30 +63,68 @@ class RandomRun {
   }
 
  private:
-  Client& client_;
-  Traffic& traffic_;
-  Comparer& comparer_;
+  // Any moment of a step's life, or none.
+  absl::Duration DrawCancelDelay() {
+    const auto share = [this] { return std::generate_canonical<double, 53>(random_); };
+    if (options_.cancel <= 0 || share() >= options_.cancel) return absl::InfiniteDuration();
+    return kCancelSpread * share() * latency_;
+  }
+
+  // Cancels what is due; returns when the next one is.
+  absl::Time CancelDue() {
+    absl::Time next = absl::InfiniteFuture();
+    if (options_.cancel <= 0) return next;
+    for (InFlight& step : in_flight_) {
+      if (step.cancel_at <= absl::Now()) {
+        step.cancel_at = absl::InfiniteFuture();
+        step.planned.expected.cancelled = true;
+        step.handle.Cancel();
+      }
+      next = std::min(next, step.cancel_at);
+    }
+    return next;
+  }
+
+  absl::Status FinishOldest() {
+    const absl::Time patience = absl::Now() + kStepPatience;
+    absl::Time next = CancelDue();
+    while (!in_flight_.front().handle.WaitFor(std::min(next, patience) - absl::Now())) {
+      if (absl::Now() >= patience) return NotAnswered(in_flight_.front().handle);
+      next = CancelDue();
+    }
+    InFlight oldest = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    bytes_ -= oldest.planned.reply_bytes;
+    latency_ = absl::Now() - oldest.submitted;
+    const StepResult result = oldest.handle.Wait();
+    oldest.lane->traffic.TakeAnswer(oldest.planned, result);
+    return oldest.lane->comparer.Compare(oldest.planned.expected, result);
+  }
+
+  const absl::Span<const Lane> lanes_;
+  const RandomRunOptions& options_;
   TrafficRandom random_;
-  size_t depth_max_ = kDepthMax;
-  uint64_t bytes_max_ = kBytesInFlightMax;
+  size_t depth_max_;
+  uint64_t bytes_max_;
   std::deque<InFlight> in_flight_;
   uint64_t bytes_ = 0;
+  absl::Duration latency_;  // of the last step that finished, as this stream saw it
 };
 
 }  // namespace
 
 absl::StatusOr<StepResult> WaitPatiently(StepHandle& handle) {
   if (handle.WaitFor(kStepPatience)) return handle.Wait();
-  return absl::DeadlineExceededError(
-      absl::StrCat("step ", handle.step_id(), " was not answered within ", absl::FormatDuration(kStepPatience)));
+  return NotAnswered(handle);
 }
 
-absl::Status RunRandom(Client& client, Traffic& traffic, Comparer& comparer, absl::Duration duration, uint64_t steps,
-                       uint64_t seed) {
-  const absl::Time end = absl::Now() + duration;
-  RandomRun run(client, traffic, comparer, seed);
+absl::Status RunRandom(absl::Span<const Lane> lanes, const RandomRunOptions& options) {
+  RandomRun run(lanes, options);
+  const auto goes_on = [&options] {
+    return absl::Now() < options.end && (options.stop == nullptr || !options.stop->load());
+  };
   absl::Status status;
-  for (uint64_t i = 0; status.ok() && (steps == 0 || i < steps) && absl::Now() < end; ++i) status = run.SubmitNext();
+  for (uint64_t i = 0; status.ok() && i < options.steps && goes_on(); ++i) status = run.SubmitNext();
   const absl::Status finished = run.FinishAll();
   return status.ok() ? finished : status;
 }

@@ -39,8 +39,8 @@ PlannedStep PlanChunk(const Sequence& sequence, uint64_t session_id, uint64_t be
 
 class ScriptRun {
  public:
-  ScriptRun(Client& client, size_t lookback_max, Comparer& comparer, const ScriptOptions& options)
-      : client_(client), lookback_max_(lookback_max), comparer_(comparer), options_(options) {}
+  ScriptRun(Connection& connection, size_t lookback_max, Comparer& comparer, const ScriptOptions& options)
+      : connection_(connection), lookback_max_(lookback_max), comparer_(comparer), options_(options) {}
 
   // Tokens [begin, end) in chunks, up to `depth` of them under way at a time; then, the clock stopped, compares them.
   absl::Status Stream(const Sequence& sequence, uint64_t session_id, uint64_t begin, uint64_t end, size_t chunk,
@@ -61,7 +61,7 @@ class ScriptRun {
     const absl::Time start = absl::Now();
     std::vector<StepHandle> handles;
     for (const PlannedStep& step : steps) {
-      absl::StatusOr<StepHandle> handle = client_.Submit(step.request);
+      absl::StatusOr<StepHandle> handle = connection_.Submit(step.request);
       if (!handle.ok()) return handle.status();
       handles.push_back(*std::move(handle));
     }
@@ -78,7 +78,7 @@ class ScriptRun {
     return status;
   }
 
-  Client& client_;
+  Connection& connection_;
   const size_t lookback_max_;
   Comparer& comparer_;
   const ScriptOptions options_;
@@ -90,12 +90,12 @@ double PerSecond(uint64_t count, absl::Duration elapsed) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<PhaseReport>> RunPrefillDecode(Client& client, const std::vector<Sequence>& sequences,
-                                                          size_t lookback_max, Comparer& comparer,
-                                                          const ScriptOptions& options) {
+absl::StatusOr<std::vector<PhaseReport>> RunPrefillDecode(Connection& connection,
+                                                          const std::vector<Sequence>& sequences, size_t lookback_max,
+                                                          Comparer& comparer, const ScriptOptions& options) {
   std::vector<PhaseReport> phases = {{"prefill", {}, {}}, {"decode", {}, {}}};
-  ScriptRun run(client, lookback_max, comparer, options);
-  const uint32_t steps_max = client.welcome().steps_in_flight_max();
+  ScriptRun run(connection, lookback_max, comparer, options);
+  const uint32_t steps_max = connection.welcome().steps_in_flight_max();
   const size_t depth = steps_max == 0 ? kPrefillDepth : std::min<size_t>(kPrefillDepth, steps_max);
   uint64_t session_id = 0;
   for (const Sequence& sequence : sequences) {

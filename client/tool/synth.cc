@@ -1,15 +1,14 @@
 #include "client/tool/synth.h"
 
-#include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <system_error>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/tool/synth_config.h"
 #include "client/tool/synth_files.h"
+#include "client/tool/synth_folder.h"
 #include "client/tool/synth_layout.h"
 #include "client/tool/synth_rows.h"
 #include "client/tool/synth_sequences.h"
@@ -18,35 +17,7 @@
 namespace engram {
 namespace {
 
-constexpr char kNote[] = "engram_synth.json";
-constexpr char kSequences[] = "engram_synth_sequences.jsonl";
-constexpr char kIndex[] = "model.safetensors.index.json";
-constexpr size_t kShardFilesMax = 999;
 constexpr uint64_t kSpareBytes = 64 << 20;  // for the file system's own records
-
-// Makes the folder, or empties it of an earlier synthetic checkpoint: nothing else is ever removed.
-absl::Status PrepareFolder(const SynthOptions& options) {
-  std::error_code error;
-  std::filesystem::create_directories(options.folder, error);
-  if (error) return absl::UnavailableError(absl::StrCat(options.folder, ": ", error.message()));
-  if (std::filesystem::is_empty(options.folder, error) && !error) return absl::OkStatus();
-  const std::filesystem::path folder(options.folder);
-  if (!options.force) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(options.folder, " is not empty (--force replaces a synthetic checkpoint)"));
-  }
-  if (!std::filesystem::exists(folder / kNote, error)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(options.folder, " holds files but no ", kNote, ": --force replaces synthetic checkpoints only"));
-  }
-  std::filesystem::remove(folder / kIndex, error);  // first: without it the rest is no checkpoint
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    const bool shard = absl::StartsWith(name, "model-") && absl::EndsWith(name, ".safetensors");
-    if (shard || name == kSequences) std::filesystem::remove(entry.path(), error);
-  }
-  return error ? absl::UnavailableError(absl::StrCat(options.folder, ": ", error.message())) : absl::OkStatus();
-}
 
 // The small files but for the index, which is written last.
 absl::Status WriteSmallFiles(const SynthOptions& options, const SynthConfig& config,
@@ -55,14 +26,14 @@ absl::Status WriteSmallFiles(const SynthOptions& options, const SynthConfig& con
       {"format", 1},
       {"seed", options.seed},
       {"sparse", options.sparse},
-      {"sequences", sequence_lines.empty() ? nlohmann::json(nullptr) : nlohmann::json(kSequences)}};
+      {"sequences", sequence_lines.empty() ? nlohmann::json(nullptr) : nlohmann::json(kSynthSequences)}};
   absl::StatusOr<std::string> tokenizer = SynthTokenizerJson(config.engram);
   if (!tokenizer.ok()) return tokenizer.status();
-  absl::Status status = WriteWholeFile(absl::StrCat(options.folder, "/", kNote), note.dump(1));
+  absl::Status status = WriteWholeFile(absl::StrCat(options.folder, "/", kSynthNote), note.dump(1));
   if (status.ok()) status = WriteWholeFile(absl::StrCat(options.folder, "/config.json"), config.json);
   if (status.ok()) status = WriteWholeFile(absl::StrCat(options.folder, "/tokenizer.json"), *tokenizer);
   if (status.ok() && !sequence_lines.empty())
-    status = WriteWholeFile(absl::StrCat(options.folder, "/", kSequences), sequence_lines);
+    status = WriteWholeFile(absl::StrCat(options.folder, "/", kSynthSequences), sequence_lines);
   return status;
 }
 
@@ -113,7 +84,7 @@ absl::Status WriteTables(const SynthOptions& options, const SynthLayout& layout,
   for (OutputFile& file : files) {
     if (absl::Status status = file.Close(); !status.ok()) return status;
   }
-  return WriteWholeFile(absl::StrCat(options.folder, "/", kIndex), layout.IndexJson());
+  return WriteWholeFile(absl::StrCat(options.folder, "/", kSynthIndex), layout.IndexJson());
 }
 
 // What a server would make of it must be what was meant.
@@ -142,9 +113,9 @@ absl::StatusOr<SynthReport> ReportOf(const SynthOptions& options, const SynthLay
 }
 
 absl::Status CheckOptions(const SynthOptions& options) {
-  if (options.shard_files < 1 || options.shard_files > kShardFilesMax) {
+  if (options.shard_files < 1 || options.shard_files > kSynthShardFilesMax) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--shards-files is ", options.shard_files, "; it must be from 1 to ", kShardFilesMax));
+        absl::StrCat("--shards-files is ", options.shard_files, "; it must be from 1 to ", kSynthShardFilesMax));
   }
   if (options.sparse && options.token_paths.empty()) {
     return absl::InvalidArgumentError("--sparse needs --tokens: only the rows that those sequences reach are written");
@@ -168,8 +139,9 @@ absl::StatusOr<SynthReport> WriteSynth(const SynthOptions& options) {
     if (!sequences.ok()) return sequences.status();
     if (options.sparse) reached = RowsReached(geometry, config->constants, *sequences);
   }
-  absl::Status status = PrepareFolder(options);
-  if (status.ok() && options.sparse) status = CheckHoles(options.folder);
+  const absl::StatusOr<std::unique_ptr<SynthFolder>> folder = SynthFolder::Prepare(options.folder, options.force);
+  if (!folder.ok()) return folder.status();
+  absl::Status status = options.sparse ? CheckHoles(options.folder) : absl::OkStatus();
   if (status.ok()) status = CheckRoom(options, layout, geometry, reached);
   if (status.ok()) status = WriteSmallFiles(options, *config, sequences->lines);
   if (!status.ok()) return status;
@@ -178,6 +150,7 @@ absl::StatusOr<SynthReport> WriteSynth(const SynthOptions& options) {
   status = WriteTables(options, layout, geometry, reached, *files);
   if (status.ok()) status = CheckResult(options, *config);
   if (!status.ok()) return status;
+  (*folder)->Keep();
   return ReportOf(options, layout, geometry, reached);
 }
 

@@ -3,6 +3,7 @@
 #ifndef ENGRAM_CLIENT_TOOL_SYNTH_H_
 #define ENGRAM_CLIENT_TOOL_SYNTH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "absl/status/statusor.h"
 
 namespace engram {
+
+inline constexpr size_t kSynthShardFilesMax = 999;
 
 struct SynthOptions {
   std::string config_path;  // config.json in either form
@@ -30,7 +33,8 @@ struct SynthReport {
   uint64_t disk_bytes = 0;
 };
 
-// Writes everything, then opens the result as a server would and compares the constants it derives.
+// Writes everything, then opens the result as a server would and compares the constants it derives. After an error
+// nothing of what was made is left.
 //   INVALID_ARGUMENT     configuration, sequences or shard count, naming field, value and bound
 //   FAILED_PRECONDITION  the folder is not empty and may not be replaced
 //   UNIMPLEMENTED        sparse, and the file system has no holes or no files so large

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "client/tool/command.h"
+#include "client/tool/number_option.h"
 #include "client/tool/synth.h"
 
 namespace engram {
@@ -43,16 +44,20 @@ int Run(const SynthOptions& options) {
 
 void AddSynthCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<SynthOptions>();
-  CLI::App* command = app.add_subcommand(
-      "synth", "Write a synthetic checkpoint in the released layout. Exit codes: 1 failure, 3 no holes, 4 no room.");
+  CLI::App* command = app.add_subcommand("synth",
+                                         "Write a synthetic checkpoint in the released layout. Exit codes: 1 failure, "
+                                         "2 command line, 3 no holes, 4 no room.");
   command->add_option("--out", options->folder, "Folder to write; it must be empty or missing")->required();
   command->add_option("--config", options->config_path, "config.json with the geometry, in either form")->required();
-  command->add_option("--seed", options->seed, "Of the row content")->capture_default_str();
-  command->add_option("--shards-files", options->shard_files, "Number of safetensors files")->capture_default_str();
+  command->add_option("--seed", options->seed, "Of the row content")->check(WholeNumber(0))->capture_default_str();
+  command->add_option("--shards-files", options->shard_files, "Number of safetensors files")
+      ->check(WholeNumber(1, kSynthShardFilesMax))
+      ->capture_default_str();
   command->add_flag("--derive-rows", options->derive_rows, "Replace engram_num_embeddings by the sums of the primes");
-  command->add_flag("--sparse", options->sparse, "Files of full size with holes: only the rows that --tokens reach");
-  command->add_option("--tokens", options->token_paths,
-                      "Files of token sequences (JSON lines); the folder keeps a copy");
+  auto* sparse = command->add_flag("--sparse", options->sparse,
+                                   "Files of full size with holes: only the rows that --tokens reach");
+  sparse->needs(command->add_option("--tokens", options->token_paths,
+                                    "Files of token sequences (JSON lines); the folder keeps a copy"));
   command->add_flag("--force", options->force, "Replace the synthetic checkpoint in --out");
   command->callback([options, &exit_code] { exit_code = Run(*options); });
 }

@@ -12,6 +12,12 @@ bool Taken(const TokenSequence& text, size_t position) { return text.mask.empty(
 
 }  // namespace
 
+std::string Sequence::MaskOf(uint64_t begin, uint64_t end) const {
+  std::string mask;
+  for (uint64_t i = begin; i < end; ++i) mask.push_back(ids[i] == kDead ? '\0' : '\1');
+  return mask;
+}
+
 absl::Status CheckTokens(const std::vector<TokenSequence>& texts, uint64_t vocab_size) {
   for (size_t number = 0; number < texts.size(); ++number) {
     const TokenSequence& text = texts[number];

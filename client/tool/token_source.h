@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "client/tool/token_file.h"
@@ -21,6 +22,8 @@ struct Sequence {
   std::vector<int32_t> ids;      // compressed, kDead = masked
 
   uint64_t length() const { return tokens.size(); }
+  // The mask bytes of positions [begin, end).
+  std::string MaskOf(uint64_t begin, uint64_t end) const;
   void Truncate(uint64_t length) {
     tokens.resize(length);
     ids.resize(length);

@@ -1,181 +1,166 @@
 // `engram verify`.
 
-#include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "client/client.h"
+#include "client/connection.h"
 #include "client/tool/checkpoint_sequences.h"
 #include "client/tool/command.h"
+#include "client/tool/number_option.h"
 #include "client/tool/report.h"
 #include "client/tool/verify_run.h"
+#include "client/tool/verify_servers.h"
+#include "client/tool/verify_streams.h"
 #include "model/digest.h"
 
 namespace engram {
 namespace {
 
+constexpr size_t kStreamsMax = 1024;
+constexpr size_t kInFlightMax = 1024;
+constexpr size_t kServersMax = 16;
+
 struct Arguments {
-  std::string server;
+  std::vector<std::string> servers;
   std::string checkpoint;
   std::string hash_constants;
   std::string duration = "10s";
-  uint64_t steps = 0;
-  uint64_t seed = 1;
   std::vector<std::string> tokens;
   std::string formats = "packed,bf16,hash_ids";
   std::string script = "random";
-  size_t chunk_tokens = 512;
-  size_t decode_tokens = 32;
+  ScriptOptions prefill_decode;
+  StreamsOptions streams;
 };
 
-// The server must hold what the files hold, or comparing rows means nothing.
-absl::Status CheckIdentity(const v1::Model& model, const Geometry& geometry, const Checkpoint& checkpoint) {
-  const auto differ = [](const char* what, const std::string& server, const std::string& files) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the server's ", what, " is ", HexOf(server), ", the checkpoint's ", HexOf(files)));
-  };
-  if (geometry != checkpoint.geometry) {
-    return absl::FailedPreconditionError(
-        "the server's geometry is not the checkpoint's: compare `engram info` of both");
+// Prints what a run found; returns the exit code.
+int Report(const absl::Status& status, const std::string& first_mismatch, CompareCounts counts) {
+  if (!first_mismatch.empty()) absl::PrintF("first mismatch: %s\n", first_mismatch);
+  if (!status.ok()) {
+    Fail("verify", status);
+    ++counts.mismatches;  // whoever reads the last line alone must not take a broken run for a good one
   }
-  if (model.constants_digest() != checkpoint.constants_digest) {
-    return differ("constants_digest", model.constants_digest(), checkpoint.constants_digest);
-  }
-  if (model.model_digest() != checkpoint.model_digest) {
-    return differ("model_digest", model.model_digest(), checkpoint.model_digest);
-  }
-  return absl::OkStatus();
+  absl::PrintF("%s\n", Summary(counts));
+  return counts.mismatches == 0 ? 0 : kExitFailure;
 }
 
-// What was asked for and the server has.
-absl::StatusOr<std::vector<v1::RowFormat>> FormatsToUse(const std::string& wanted, const v1::Model& model) {
-  absl::StatusOr<std::vector<v1::RowFormat>> formats = ParseRowFormats(wanted);
-  if (!formats.ok()) return formats.status();
-  const auto absent = [&model](v1::RowFormat format) {
-    return std::find(model.formats().begin(), model.formats().end(), format) == model.formats().end();
-  };
-  formats->erase(std::remove_if(formats->begin(), formats->end(), absent), formats->end());
-  if (!formats->empty()) return formats;
-  return absl::FailedPreconditionError(
-      absl::StrCat("the server (", model.combine(), ") has none of --formats ", wanted));
+int RunTraffic(const Arguments& arguments, const Oracle& oracle, const CheckpointSequences& sequences,
+               const std::vector<ServerUnderTest>& servers) {
+  const absl::Time start = absl::Now();
+  const StreamsReport report = RunStreams(oracle, sequences, servers, arguments.streams);
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  const CompareCounts& counts = report.counts;
+  absl::PrintF("%d streams: %s, %d of %d cancelled steps ended CANCELLED\n", arguments.streams.streams,
+               Describe(report.traffic), counts.cancelled, counts.cancels);
+  absl::PrintF("seed %d: %d tokens, %d bytes in %.3f s, %.0f tokens/s with every byte compared; non-zero rows %s\n",
+               arguments.streams.seed, counts.tokens, counts.bytes, seconds,
+               seconds > 0 ? static_cast<double>(counts.tokens) / seconds : 0, NonzeroPercentage(counts));
+  return Report(report.status, report.first_mismatch, counts);
 }
 
-class Verification {
- public:
-  Verification(const Arguments& arguments, const Oracle& oracle, CheckpointSequences sequences, Client& client)
-      : arguments_(arguments),
-        oracle_(oracle),
-        sequences_(std::move(sequences)),
-        client_(client),
-        comparer_(oracle, {MinusZeroLost(client.model()), sequences_.sparse}) {}
-
-  int Run(absl::Duration duration) {
-    absl::StatusOr<std::vector<v1::RowFormat>> formats = FormatsToUse(arguments_.formats, client_.model());
-    if (!formats.ok()) return Fail("verify", formats.status());
-    const absl::Status status = arguments_.script == "random" ? RunTraffic(*formats, duration) : RunScript(*formats);
-    if (!comparer_.first_mismatch().empty()) absl::PrintF("first mismatch: %s\n", comparer_.first_mismatch());
-    if (!status.ok()) {
-      Fail("verify", status);
-      ++counts_.mismatches;  // whoever reads the last line alone must not take a broken run for a good one
-    }
-    absl::PrintF("%s\n", Summary(counts_));
-    return counts_.mismatches == 0 ? 0 : kExitFailure;
-  }
-
- private:
-  static bool MinusZeroLost(const v1::Model& model) {
-    return model.combine() == "ALL_REDUCE_BF16" && model.ranks() > 1;
-  }
-
-  absl::Status RunTraffic(const std::vector<v1::RowFormat>& formats, absl::Duration duration) {
-    const HashConstants& constants = oracle_.constants();
-    std::unique_ptr<TokenSource> source;
-    if (sequences_.sparse) {
-      source = std::make_unique<ScriptedTokens>(constants, sequences_.sequences);
-    } else {
-      source = std::make_unique<RandomTokens>(
-          constants, arguments_.tokens.empty() ? std::vector<TokenSequence>() : sequences_.sequences);
-    }
-    const auto& capabilities = client_.model().capabilities();
-    const bool fork = std::find(capabilities.begin(), capabilities.end(), "fork") != capabilities.end();
-    Traffic traffic(oracle_.geometry(), constants, oracle_.checkpoint().constants_digest, *source,
-                    {arguments_.seed, formats, client_.model().limits(), fork});
-    const absl::Time start = absl::Now();
-    const absl::Status status = RunRandom(client_, traffic, comparer_, duration, arguments_.steps, arguments_.seed);
-    const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-    counts_ = comparer_.TakeCounts();
-    absl::PrintF("seed %d: %d tokens, %d bytes in %.3f s, %.0f tokens/s with every byte compared; non-zero rows %s\n",
-                 arguments_.seed, counts_.tokens, counts_.bytes, seconds,
-                 seconds > 0 ? static_cast<double>(counts_.tokens) / seconds : 0, NonzeroPercentage(counts_));
-    return status;
-  }
-
-  absl::Status RunScript(const std::vector<v1::RowFormat>& formats) {
-    if (sequences_.sequences.empty()) {
-      return absl::InvalidArgumentError("--script prefill-decode needs sequences: give --tokens FILE");
-    }
-    const ScriptedTokens source(oracle_.constants(), sequences_.sequences);
-    const ScriptOptions options{formats.front(), arguments_.chunk_tokens, arguments_.decode_tokens};
-    absl::StatusOr<std::vector<PhaseReport>> phases =
-        RunPrefillDecode(client_, source.sequences(), oracle_.geometry().max_ngram_size - 1, comparer_, options);
-    if (!phases.ok()) return phases.status();
-    for (const PhaseReport& phase : *phases) counts_ += phase.counts;
-    absl::PrintF("%d sequences, %s rows\n%s", source.sequences().size(), NameOfFormat(options.format),
+int RunScript(const Arguments& arguments, const Oracle& oracle, const CheckpointSequences& sequences,
+              const ServerUnderTest& server) {
+  ConnectionOptions options;
+  options.address = server.address;
+  const absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Connect(options);
+  if (!connection.ok()) return Fail("verify", connection.status());
+  ScriptOptions script = arguments.prefill_decode;
+  script.format = server.formats.front();
+  const ScriptedTokens source(oracle.constants(), sequences.sequences);
+  Comparer comparer(oracle, {server.minus_zero_lost(), sequences.sparse});
+  const absl::StatusOr<std::vector<PhaseReport>> phases =
+      RunPrefillDecode(**connection, source.sequences(), oracle.geometry().max_ngram_size - 1, comparer, script);
+  CompareCounts counts;
+  if (phases.ok()) {
+    for (const PhaseReport& phase : *phases) counts += phase.counts;
+    absl::PrintF("%d sequences, %s rows\n%s", source.sequences().size(), NameOfFormat(script.format),
                  PhaseTable(*phases));
-    return absl::OkStatus();
   }
-
-  const Arguments& arguments_;
-  const Oracle& oracle_;
-  const CheckpointSequences sequences_;
-  Client& client_;
-  Comparer comparer_;
-  CompareCounts counts_;
-};
+  return Report(phases.status(), comparer.first_mismatch(), counts);
+}
 
 // The checkpoint's own sequences, or those of --tokens.
-absl::StatusOr<CheckpointSequences> SequencesToUse(const Arguments& arguments, const Geometry& geometry) {
+absl::StatusOr<CheckpointSequences> SequencesToUse(const Arguments& arguments, std::vector<TokenSequence> texts,
+                                                   const Geometry& geometry) {
   absl::StatusOr<CheckpointSequences> found = ReadCheckpointSequences(arguments.checkpoint);
   if (!found.ok()) return found.status();
   if (!arguments.tokens.empty() && found->sparse) {
     return absl::InvalidArgumentError(
         absl::StrCat("--tokens: ", arguments.checkpoint, " is sparse and has rows for its own sequences only"));
   }
-  if (!arguments.tokens.empty()) found->sequences.clear();
-  for (const std::string& path : arguments.tokens) {
-    absl::StatusOr<std::vector<TokenSequence>> texts = ReadSequences(path);
-    if (!texts.ok()) return texts.status();
-    std::move(texts->begin(), texts->end(), std::back_inserter(found->sequences));
-  }
+  if (!arguments.tokens.empty()) found->sequences = std::move(texts);
+  // Random ids reach more rows than the few sequences that a checkpoint with all rows may name.
+  if (arguments.script == "random" && arguments.tokens.empty() && !found->sparse) found->sequences.clear();
   if (absl::Status status = CheckTokens(found->sequences, geometry.vocab_size); !status.ok()) return status;
   return found;
 }
 
-int Run(const Arguments& arguments) {
-  absl::Duration duration;
+// Reads the duration and checks what CLI11 cannot.
+absl::Status CheckArguments(Arguments& arguments) {
+  absl::Duration& duration = arguments.streams.duration;
   if (!absl::ParseDuration(arguments.duration, &duration) || duration <= absl::ZeroDuration()) {
-    return FailUsage("verify", absl::InvalidArgumentError(
-                                   absl::StrCat("--duration '", arguments.duration, "' is no time such as 30s or 5m")));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--duration '", arguments.duration, "' is no time such as 30s or 5m"));
   }
+  if (arguments.script != "random" && arguments.servers.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat("--servers: --script ", arguments.script,
+                                                   " runs against one server, ", arguments.servers.size(),
+                                                   " are given"));
+  }
+  return ParseRowFormats(arguments.formats).status();
+}
+
+int Run(Arguments& arguments) {
+  if (absl::Status status = CheckArguments(arguments); !status.ok()) return FailUsage("verify", status);
+  absl::StatusOr<std::vector<TokenSequence>> texts = ReadAllSequences(arguments.tokens);
+  if (!texts.ok()) return FailUsage("verify", texts.status());
   const absl::StatusOr<Oracle> oracle = Oracle::Open(arguments.checkpoint, arguments.hash_constants);
   if (!oracle.ok()) return Fail("verify", oracle.status());
-  absl::StatusOr<CheckpointSequences> sequences = SequencesToUse(arguments, oracle->geometry());
+  absl::StatusOr<CheckpointSequences> sequences = SequencesToUse(arguments, *std::move(texts), oracle->geometry());
   if (!sequences.ok()) return Fail("verify", sequences.status());
+  if (arguments.script != "random" && HoldNoTokens(sequences->sequences)) {
+    return FailUsage("verify", absl::InvalidArgumentError("--script prefill-decode needs tokens: give --tokens FILE"));
+  }
+  const absl::StatusOr<std::vector<ServerUnderTest>> servers =
+      ReachServers(arguments.servers, arguments.formats, oracle->checkpoint());
+  if (!servers.ok()) return Fail("verify", servers.status());
+  for (const ServerUnderTest& server : *servers) {
+    absl::PrintF("%s at %s: %s, %d ranks, %s, model %s\n", server.model.name(), server.address, server.model.combine(),
+                 server.model.ranks(), server.model.placement(), HexOf(server.model.model_digest()));
+    if (arguments.streams.forks.value_or(0) > 0 && !server.can("fork")) {
+      return Fail("verify", absl::FailedPreconditionError(absl::StrCat("--forks: ", server.address, " cannot fork")));
+    }
+  }
+  return arguments.script == "random" ? RunTraffic(arguments, *oracle, *sequences, *servers)
+                                      : RunScript(arguments, *oracle, *sequences, servers->front());
+}
 
-  ClientOptions options;
-  options.address = arguments.server;
-  const absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(options);
-  if (!client.ok()) return Fail("verify", client.status());
-  const v1::Model& model = (*client)->model();
-  const absl::Status same = CheckIdentity(model, (*client)->geometry(), oracle->checkpoint());
-  if (!same.ok()) return Fail("verify", same);
-  absl::PrintF("%s at %s: %s, %d ranks, %s, model %s\n", model.name(), arguments.server, model.combine(), model.ranks(),
-               model.placement(), HexOf(model.model_digest()));
-  return Verification(arguments, *oracle, *std::move(sequences), **client).Run(duration);
+void AddTrafficOptions(CLI::App& command, StreamsOptions& options) {
+  command.add_option("--seed", options.seed, "Of the random traffic")->check(WholeNumber(0))->capture_default_str();
+  command.add_option("--streams", options.streams, "Streams at once")
+      ->check(WholeNumber(1, kStreamsMax))
+      ->capture_default_str();
+  command
+      .add_option("--in-flight", options.in_flight, "Steps kept under way on each stream (default: 1 to 8, changing)")
+      ->check(WholeNumber(1, kInFlightMax));
+  command.add_option("--forks", options.forks, "Share of segments that fork, draft trees among them (default: a few)")
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--cancel", options.cancel, "Share of steps cancelled at a random moment")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command.add_flag("--speculative", options.speculative, "Draft blocks of up to 8 tokens, of which a part is rejected");
+}
+
+void AddServerOptions(CLI::App& command, std::vector<std::string>& servers) {
+  auto* group = command.add_option_group("server");
+  group->add_option("--server", servers, "HOST:PORT of the server")->expected(1);
+  group->add_option("--servers", servers, "HOST:PORT,HOST:PORT...: sequences move between these servers")
+      ->delimiter(',')
+      ->expected(1, static_cast<int>(kServersMax));
+  group->require_option(1);
 }
 
 }  // namespace
@@ -185,23 +170,24 @@ void AddVerifyCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("verify",
                                          "Compare every byte a server returns with what a second reader takes from the "
                                          "files. Exit code 1 on a difference.");
-  command->add_option("--server", arguments->server, "HOST:PORT of the server")->required();
+  AddServerOptions(*command, arguments->servers);
   command->add_option("--checkpoint", arguments->checkpoint, "The folder or GGUF file it serves")->required();
   command->add_option("--hash-constants", arguments->hash_constants, "File with token map, multipliers and primes");
   auto* steps =
-      command->add_option("--steps", arguments->steps, "Stop after so many steps")->check(CLI::PositiveNumber);
+      command->add_option("--steps", arguments->streams.steps, "Stop after so many steps")->check(WholeNumber(1));
   auto* duration =
       command->add_option("--duration", arguments->duration, "Stop after this time, as 30s or 5m (default 10s)");
-  command->add_option("--seed", arguments->seed, "Of the random traffic")->capture_default_str();
+  AddTrafficOptions(*command, arguments->streams);
   command->add_option("--tokens", arguments->tokens, "Files of token sequences (JSON lines) to draw ids from");
   command->add_option("--formats", arguments->formats, "Row formats, of those the server has")->capture_default_str();
   command->add_option("--script", arguments->script, "random traffic, or each sequence once")
       ->check(CLI::IsMember({"random", "prefill-decode"}))
       ->capture_default_str();
-  command->add_option("--chunk", arguments->chunk_tokens, "prefill-decode: tokens of a prefill step")
-      ->check(CLI::PositiveNumber)
+  command->add_option("--chunk", arguments->prefill_decode.chunk_tokens, "prefill-decode: tokens of a prefill step")
+      ->check(WholeNumber(1))
       ->capture_default_str();
-  command->add_option("--decode", arguments->decode_tokens, "prefill-decode: tokens decoded one a step")
+  command->add_option("--decode", arguments->prefill_decode.decode_tokens, "prefill-decode: tokens decoded one a step")
+      ->check(WholeNumber(0))
       ->capture_default_str();
   command->callback([arguments, steps, duration, &exit_code] {
     // Steps alone are no bound in time unless one was given.

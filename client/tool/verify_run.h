@@ -3,14 +3,18 @@
 #ifndef ENGRAM_CLIENT_TOOL_VERIFY_RUN_H_
 #define ENGRAM_CLIENT_TOOL_VERIFY_RUN_H_
 
+#include <atomic>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/client.h"
+#include "absl/types/span.h"
+#include "client/connection.h"
 #include "client/tool/comparer.h"
 #include "client/tool/oracle.h"
 #include "client/tool/token_source.h"
@@ -21,13 +25,27 @@ namespace engram {
 // A step not answered within this time is an error: the server hangs.
 inline constexpr absl::Duration kStepPatience = absl::Seconds(60);
 
-// Both errors of the run itself (a lost connection, a file that cannot be read) and differences count: a caller looks
-// at the returned status and at the comparer.
-//
-// Submits traffic, several steps in flight, until `duration` has passed or `steps` steps were submitted (0: no such
-// bound).
-absl::Status RunRandom(Client& client, Traffic& traffic, Comparer& comparer, absl::Duration duration, uint64_t steps,
-                       uint64_t seed);
+// One stream's way to one server. All three are its own.
+struct Lane {
+  Connection& connection;
+  Traffic& traffic;
+  Comparer& comparer;
+};
+
+struct RandomRunOptions {
+  uint64_t seed = 1;
+  uint64_t steps = std::numeric_limits<uint64_t>::max();  // submits so many at most
+  absl::Time end = absl::InfiniteFuture();                // and none after
+  std::optional<size_t> in_flight;                        // steps under way; none: 1 to 8, changing
+  uint64_t bytes_in_flight_max = uint64_t{256} << 20;     // of rows owed by all lanes
+  double cancel = 0;                                      // share of steps cancelled soon after they were submitted
+  const std::atomic<bool>* stop = nullptr;                // set by another stream that failed
+};
+
+// Submits traffic, each step to any of the lanes, several in flight within the limits of every Welcome, and compares
+// the answers. Both errors of the run itself (a lost connection, a file that cannot be read) and differences count: a
+// caller looks at the returned status and at the comparers.
+absl::Status RunRandom(absl::Span<const Lane> lanes, const RandomRunOptions& options);
 
 struct ScriptOptions {
   v1::RowFormat format = v1::ROW_FORMAT_PACKED;
@@ -44,14 +62,14 @@ struct PhaseReport {
 
 // Each sequence once, as a model server would: a prefill in chunks, several in flight, then a decode of one token a
 // step, each after the answer to the one before. Returns the phases prefill and decode.
-absl::StatusOr<std::vector<PhaseReport>> RunPrefillDecode(Client& client, const std::vector<Sequence>& sequences,
-                                                          size_t lookback_max, Comparer& comparer,
-                                                          const ScriptOptions& options);
+absl::StatusOr<std::vector<PhaseReport>> RunPrefillDecode(Connection& connection,
+                                                          const std::vector<Sequence>& sequences, size_t lookback_max,
+                                                          Comparer& comparer, const ScriptOptions& options);
 
 // One line a phase and one for their sum: tokens, rows, bytes, tokens/s, non-zero rows, mismatches.
 std::string PhaseTable(const std::vector<PhaseReport>& phases);
 
-// Waits for a step at most kStepPatience. DEADLINE_EXCEEDED.
+// Waits for a step at most kStepPatience. DEADLINE_EXCEEDED naming it.
 absl::StatusOr<StepResult> WaitPatiently(StepHandle& handle);
 
 // "100.00 %" of `counts.table_rows`; "no rows" where only row ids were compared.

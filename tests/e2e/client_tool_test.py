@@ -7,40 +7,12 @@ import pathlib
 import re
 import shutil
 import struct
-import subprocess
 import tempfile
 import threading
 import time
 
-from engram_server import Server
-
-DATA = pathlib.Path(__file__).resolve().parents[1] / "golden" / "data"
-
-
-class Tool:
-    """Runs the tool with stdin closed and checks its exit code."""
-
-    def __init__(self, program):
-        self.program = program
-
-    def __call__(self, *words, code=0, seconds=90):
-        done = subprocess.run([self.program, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=seconds, check=False)
-        text = done.stdout + done.stderr
-        assert done.returncode == code, f"{words}: exit code {done.returncode}, wanted {code}:\n{text}"
-        return done.stdout, done.stderr
-
-
-def files_of(case):
-    return ["--checkpoint", DATA / f"{case}_checkpoint", "--hash-constants", DATA / f"{case}_constants.gguf"]
-
-
-def serve(options, case, *more, **launch):
-    return Server(options.server, [str(word) for word in [*files_of(case), *more]], **launch)
-
-
-def last_line(text):
-    return text.strip().splitlines()[-1]
+from client_tool_usage import check_output, check_usage
+from engram_tool import DATA, Tool, counted, files_of, last_line, serve
 
 
 def check_info(tool, server, case):
@@ -78,24 +50,6 @@ def check_lookup(tool, server, info):
     assert len(text.splitlines()) == 1 + 2 * info["geometry"]["columns"], text
 
 
-def check_usage(tool, server):
-    for words, message in (
-            (["info"], "--server and --checkpoint"),
-            (["lookup", "--server", server.address, "--tokens", "1,x"], "entry 1 is 'x'"),
-            (["lookup", "--server", server.address, "--tokens", "1,2", "--mask", "1"], "1 entries for 2 tokens"),
-            (["lookup", "--server", server.address, "--tokens", "1", "--start-pos", "5"], "--lookback"),
-            (["lookup", "--server", server.address, "--tokens", "1", "--format", "fp4"], "fp4"),
-            (["verify", "--server", server.address], "--checkpoint"),
-            (["verify", "--server", server.address, "--checkpoint", "x", "--duration", "soon"], "soon"),
-            (["nothing"], "subcommand")):
-        _, error = tool(*words, code=2)
-        assert message in error, (words, error)
-    _, error = tool("lookup", "--server", server.address, "--tokens", "1", "--layers", "77", code=1)
-    assert "77" in error, error
-    _, error = tool("lookup", "--server", server.address, "--tokens", "999999", code=1)
-    assert "999999" in error, error
-
-
 def check_verify(tool, server, case):
     text, _ = tool("verify", "--server", server.address, *files_of(case), "--steps", 150, "--seed", 11)
     assert re.fullmatch(r"150 steps, [1-9][0-9]{4,} rows, 0 mismatches", last_line(text)), text
@@ -111,6 +65,28 @@ def check_verify(tool, server, case):
         assert re.fullmatch(r"44 steps, [1-9][0-9]+ rows, 0 mismatches", last_line(text)), text
     _, error = tool("verify", "--server", server.address, *files_of("extremes" if case == "tiny" else "tiny"), code=1)
     assert "geometry" in error, error
+
+
+def check_streams(tool, server, case):
+    text, _ = tool("verify", "--server", server.address, *files_of(case), "--steps", 400, "--streams", 8, "--in-flight",
+                   4, "--forks", 0.2, "--cancel", 0.3, "--speculative", "--seed", 12)
+    assert re.fullmatch(r"400 steps, [1-9][0-9]{3,} rows, 0 mismatches", last_line(text)), text
+    for words in ("forks", "of other clients", "draft trees", "draft blocks", r"of \d+ tokens rejected",
+                  "cancelled steps"):
+        assert counted(text, words) > 0, (words, text)
+    assert counted(text, "moves between servers") == 0, text
+
+
+def check_servers(options, tool):
+    """Sequences move between two servers of one model; servers of different models are told apart."""
+    program = options.server
+    with serve(program, "tiny") as one, serve(program, "tiny", shards=3) as two, serve(program, "extremes") as other:
+        text, _ = tool("verify", "--servers", f"{one.address},{two.address}", *files_of("tiny"), "--steps", 400,
+                       "--streams", 4, "--forks", 0.1, "--cancel", 0.1, "--seed", 13)
+        assert re.fullmatch(r"400 steps, [1-9][0-9]{3,} rows, 0 mismatches", last_line(text)), text
+        assert counted(text, "moves between servers") > 20, text
+        _, error = tool("verify", "--servers", f"{one.address},{other.address}", *files_of("tiny"), code=1)
+        assert "constants_digest" in error and one.address in error and other.address in error, error
 
 
 def table_bytes(folder, name):
@@ -152,7 +128,7 @@ def check_one_byte(options, tool, folder):
     if flipped == 0:
         print("  the digest samples every row of so small a table: no byte can differ unseen", flush=True)
         return
-    with serve(options, "tiny") as server:
+    with serve(options.server, "tiny") as server:
         text, _ = tool("verify", "--server", server.address, "--checkpoint", copy, "--hash-constants",
                        DATA / "tiny_constants.gguf", "--steps", 400, "--formats", "packed", code=1)
     first = (r"first mismatch: .*position \d+, token \d+, layer 1, column \d+, row \d+, "
@@ -162,7 +138,7 @@ def check_one_byte(options, tool, folder):
 
 
 def check_lost_server(options, tool):
-    with serve(options, "tiny") as server:
+    with serve(options.server, "tiny") as server:
         killer = threading.Timer(1.0, server.process.kill)
         killer.start()
         text, error = tool("verify", "--server", server.address, *files_of("tiny"), "--duration", "60s", code=1)
@@ -179,15 +155,18 @@ def main():
     tool = Tool(options.tool)
     started = time.monotonic()
     for case, more in (("medium", ["--shards", 4]), ("extremes", ["--shards", 3, "--combine", "ALL_REDUCE_BF16"])):
-        with serve(options, case, shards=more[1], *more[2:]) as server:
+        with serve(options.server, case, shards=more[1], *more[2:]) as server:
             info = check_info(tool, server, case)
             check_verify(tool, server, case)
+            check_streams(tool, server, case)
             if "packed" in info["formats"]:
                 check_lookup(tool, server, info)
                 check_usage(tool, server)
+                check_output(tool, server)
         print(f"  {case}: {time.monotonic() - started:.1f} s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         check_one_byte(options, tool, pathlib.Path(folder))
+    check_servers(options, tool)
     check_lost_server(options, tool)
     tool("info", "--server", "127.0.0.1:1", code=1)
     print("client_tool_test: OK")

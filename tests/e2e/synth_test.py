@@ -137,8 +137,11 @@ def test_refusals(options, folder):
     assert "engram_synth.json" in refused("--config", odd, "--force")
 
     out = folder / "refused_too"
-    assert "--tokens" in refused("--config", odd, "--sparse")
-    assert "--shards-files" in refused("--config", odd, "--shards-files", "0")
+    assert "--tokens" in refused("--config", odd, "--sparse", code=2)
+    assert "from 1 to 999" in refused("--config", odd, "--shards-files", "0", code=2)
+    for seed in ("-1", "18446744073709551616"):
+        assert f"'{seed}' is no whole number from 0 to {2**64 - 1}" in refused("--config", odd, "--seed", seed, code=2)
+    assert not out.exists(), list(out.iterdir())
     tokens = folder / "tokens.jsonl"
     tokens.write_text('{"tokens": [1, 2, 129280]}\n')
     assert "129280" in refused("--config", small, "--sparse", "--tokens", tokens)
@@ -150,6 +153,7 @@ def test_refusals(options, folder):
                "--tokens", tokens]
     text = run(["sh", "-c", 'ulimit -f 200000 && exec "$@"', "sh", *command], code=NO_HOLES)
     assert "model-" in text, text
+    assert not (folder / "large").exists(), "what was made before a failure must go again"
     print("refusals name what is wrong")
 
 

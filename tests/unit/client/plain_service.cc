@@ -3,17 +3,51 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "client/model_geometry.h"
+#include "tests/unit/client/plain_inbox.h"
 
 namespace engram {
 namespace {
 
-constexpr size_t kFrameTokens = 7;  // small: most steps come in several frames
+constexpr int kCancelled = 1;
 
 }  // namespace
+
+PlainService::PlainService(const Oracle& oracle, PlainFaults faults) : oracle_(oracle), faults_(faults) {
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(this);
+  server_ = builder.BuildAndStart();
+  address_ = absl::StrCat("127.0.0.1:", port);
+}
+
+PlainService::~PlainService() { server_->Shutdown(std::chrono::system_clock::now()); }
+
+ServerUnderTest PlainService::Description() const {
+  return {address_, MakeWelcome().model(), {v1::ROW_FORMAT_PACKED, v1::ROW_FORMAT_BF16, v1::ROW_FORMAT_HASH_IDS}};
+}
+
+std::unique_ptr<Connection> PlainService::Connect() const {
+  ConnectionOptions options;
+  options.address = address_;
+  absl::StatusOr<std::unique_ptr<Connection>> client = Connection::Connect(options);
+  EXPECT_TRUE(client.ok()) << client.status();
+  return client.ok() ? *std::move(client) : nullptr;
+}
+
+uint64_t PlainService::cancelled() const {
+  MutexLock lock(mu_);
+  return cancelled_;
+}
+
+size_t PlainService::sessions() const {
+  MutexLock lock(mu_);
+  return sessions_.size();
+}
 
 v1::Welcome PlainService::MakeWelcome() const {
   v1::Welcome welcome;
@@ -29,19 +63,57 @@ v1::Welcome PlainService::MakeWelcome() const {
   return welcome;
 }
 
-grpc::Status PlainService::Serve(FakeStream& stream) {
-  v1::ClientMessage message;
-  while (stream.Read(&message)) Answer(message.step(), stream);
+std::string PlainService::NameOf(const v1::Hello& hello) {
+  MutexLock lock(mu_);
+  return hello.client_id().empty() ? absl::StrCat("private ", ++private_clients_) : hello.client_id();
+}
+
+grpc::Status PlainService::GetModel(grpc::ServerContext*, const v1::GetModelRequest*, v1::Model* model) {
+  *model = MakeWelcome().model();
   return grpc::Status::OK;
 }
 
-void PlainService::Answer(const v1::StepRequest& step, FakeStream& stream) {
-  std::vector<Window> windows;
+grpc::Status PlainService::Stream(grpc::ServerContext*, FakeStream* stream) {
+  v1::ClientMessage message;
+  if (!stream->Read(&message) || !message.has_hello()) return {grpc::StatusCode::INVALID_ARGUMENT, "no Hello"};
+  const std::string client = NameOf(message.hello());
+  v1::ServerMessage answer;
+  *answer.mutable_welcome() = MakeWelcome();
+  stream->Write(answer);
+  Inbox inbox(*stream);
+  v1::StepRequest step;
+  bool cancelled = false;
+  while (inbox.Next(step, cancelled)) Answer(client, step, cancelled, *stream);
+  return grpc::Status::OK;
+}
+
+void PlainService::Answer(const std::string& client, const v1::StepRequest& step, bool cancelled, FakeStream& stream) {
+  MutexLock lock(mu_);
+  if (cancelled && faults_.forget_cancelled) return WriteLast(stream, step.step_id(), kCancelled);
   v1::StepReply first;
   first.set_step_id(step.step_id());
+  const std::vector<Window> windows = ApplyAll(client, step, first);
+  for (const uint64_t session_id : step.close_sessions()) sessions_.erase({client, session_id});
+  Write(stream, first);
+  if (cancelled && !faults_.flip_cancelled) {
+    ++cancelled_;
+    return WriteLast(stream, step.step_id(), kCancelled);
+  }
+  flip_next_ = cancelled;
+  std::vector<uint32_t> layers(step.layers().begin(), step.layers().end());
+  if (layers.empty()) layers = oracle_.geometry().layer_ids;
+  std::sort(layers.begin(), layers.end());
+  for (const uint32_t layer : layers) SendLayer(step, layer, windows, stream);
+  flip_next_ = false;
+  WriteLast(stream, step.step_id());
+}
+
+std::vector<PlainService::Window> PlainService::ApplyAll(const std::string& client, const v1::StepRequest& step,
+                                                         v1::StepReply& first) {
+  std::vector<Window> windows;
   for (const v1::Segment& segment : step.segments()) {
     Window window;
-    const absl::Status status = Apply(segment, window);
+    const absl::Status status = Apply(client, segment, window);
     v1::SegmentResult& result = *first.add_results();
     result.set_session_id(segment.session_id());
     result.set_code(static_cast<int>(status.code()));
@@ -59,13 +131,7 @@ void PlainService::Answer(const v1::StepRequest& step, FakeStream& stream) {
     }
     windows.push_back(std::move(window));
   }
-  for (const uint64_t session_id : step.close_sessions()) sessions_.erase(session_id);
-  Write(stream, first);
-  std::vector<uint32_t> layers(step.layers().begin(), step.layers().end());
-  if (layers.empty()) layers = oracle_.geometry().layer_ids;
-  std::sort(layers.begin(), layers.end());
-  for (const uint32_t layer : layers) SendLayer(step, layer, windows, stream);
-  WriteLast(stream, step.step_id());
+  return windows;
 }
 
 absl::StatusOr<std::vector<int32_t>> PlainService::Compressed(const google::protobuf::RepeatedField<uint32_t>& tokens,
@@ -83,7 +149,7 @@ absl::StatusOr<std::vector<int32_t>> PlainService::Compressed(const google::prot
 }
 
 // The session as the segment finds it, or as its seed makes it; what stands at start_pos and behind is cut off.
-absl::StatusOr<PlainService::Session> PlainService::Before(const v1::Segment& segment) {
+absl::StatusOr<PlainService::Session> PlainService::Before(const std::string& client, const v1::Segment& segment) {
   const uint64_t start = segment.start_pos();
   Session session;
   if (segment.has_lookback()) {
@@ -98,7 +164,11 @@ absl::StatusOr<PlainService::Session> PlainService::Before(const v1::Segment& se
     session.ids.assign(state.compressed_ids().begin(), state.compressed_ids().end());
     session.begin = start - session.ids.size();
   } else {
-    session = sessions_[segment.has_fork_from() ? segment.fork_from().session_id() : segment.session_id()];
+    const v1::ForkFrom& fork = segment.fork_from();
+    Key key(client, segment.session_id());
+    if (segment.has_fork_from()) key = {fork.client_id().empty() ? client : fork.client_id(), fork.session_id()};
+    const auto found = sessions_.find(key);
+    if (found != sessions_.end()) session = found->second;
   }
   const uint64_t lookback = std::min<uint64_t>(start, oracle_.geometry().max_ngram_size - 1);
   if (session.length() < start || session.begin > start - lookback) return absl::FailedPreconditionError("gap");
@@ -106,71 +176,18 @@ absl::StatusOr<PlainService::Session> PlainService::Before(const v1::Segment& se
   return session;
 }
 
-absl::Status PlainService::Apply(const v1::Segment& segment, Window& window) {
+absl::Status PlainService::Apply(const std::string& client, const v1::Segment& segment, Window& window) {
   const auto ids = Compressed(segment.token_ids(), segment.token_mask());
   if (!ids.ok()) return ids.status();
-  absl::StatusOr<Session> session = Before(segment);
+  absl::StatusOr<Session> session = Before(client, segment);
   if (!session.ok()) return session.status();
   window.start_pos = segment.start_pos();
   window.lookback = std::min<size_t>(segment.start_pos(), oracle_.geometry().max_ngram_size - 1);
   window.ids.assign(session->ids.end() - static_cast<std::ptrdiff_t>(window.lookback), session->ids.end());
   window.ids.insert(window.ids.end(), ids->begin(), ids->end());
   session->ids.insert(session->ids.end(), ids->begin(), ids->end());
-  if (segment.session_id() != 0) sessions_[segment.session_id()] = *std::move(session);
+  if (segment.session_id() != 0) sessions_[{client, segment.session_id()}] = *std::move(session);
   return absl::OkStatus();
-}
-
-void PlainService::SendLayer(const v1::StepRequest& step, uint32_t layer, const std::vector<Window>& windows,
-                             FakeStream& stream) {
-  const auto layer_index = static_cast<size_t>(oracle_.geometry().LayerIndex(layer));
-  uint64_t token = 0;
-  for (size_t i = 0; i < windows.size(); ++i) {
-    const Window& window = windows[i];
-    const auto tokens = static_cast<size_t>(step.segments(static_cast<int>(i)).token_ids_size());
-    const bool refused = window.ids.size() != window.lookback + tokens;
-    for (size_t begin = 0; begin < tokens && !refused; begin += kFrameTokens) {
-      v1::StepReply frame;
-      frame.set_step_id(step.step_id());
-      frame.set_layer(layer);
-      frame.set_token_begin(token + begin);
-      frame.set_token_count(std::min(kFrameTokens, tokens - begin));
-      for (size_t t = begin; t < begin + frame.token_count(); ++t) AppendToken(step, layer_index, window, t, frame);
-      Write(stream, frame);
-    }
-    token += tokens;
-  }
-}
-
-void PlainService::AppendToken(const v1::StepRequest& step, size_t layer_index, const Window& window, size_t index,
-                               v1::StepReply& frame) {
-  const size_t at = window.lookback + index;
-  if (step.omit_masked_rows() && window.ids[at] == kDead) return;
-  const std::vector<uint64_t> rows =
-      PlainRowIds(oracle_.geometry(), oracle_.constants(), layer_index, window.ids, at, window.start_pos + index);
-  for (const uint64_t row : rows) {
-    const bool flip = ++rows_sent_ == faults_.flip_row;
-    if (step.format() == v1::ROW_FORMAT_HASH_IDS) {
-      frame.add_hash_ids(flip ? row ^ 1 : row);
-      continue;
-    }
-    std::string bytes = RowOf(step.format(), layer_index, row);
-    if (flip) bytes[5] = static_cast<char>(bytes[5] ^ 0x10);
-    frame.mutable_rows()->append(bytes);
-  }
-}
-
-std::string PlainService::RowOf(v1::RowFormat format, size_t layer_index, uint64_t row) {
-  const Geometry& geometry = oracle_.geometry();
-  std::string packed(geometry.packed_row_bytes(), '\0');
-  auto* bytes = reinterpret_cast<uint8_t*>(packed.data());
-  EXPECT_TRUE(oracle_.ReadPacked(layer_index, row, absl::MakeSpan(bytes, packed.size())).ok());
-  if (format == v1::ROW_FORMAT_PACKED) return packed;
-  std::vector<uint16_t> values(geometry.head_dim);
-  oracle_.Dequantize(absl::MakeConstSpan(bytes, packed.size()), absl::MakeSpan(values));
-  for (uint16_t& value : values) {
-    if (faults_.lose_minus_zero && value == 0x8000) value = 0;
-  }
-  return std::string(reinterpret_cast<const char*>(values.data()), 2 * values.size());
 }
 
 }  // namespace engram

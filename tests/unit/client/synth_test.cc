@@ -140,6 +140,33 @@ TEST_F(SynthTest, NamesRowsThatAreNotTheSumsOfPrimes) {
   EXPECT_EQ(OpenCheckpoint(options_.folder, "")->constants.pad_id, 5);
 }
 
+TEST_F(SynthTest, LeavesNothingWhenThereIsNoRoom) {
+  constexpr uint64_t kFullSize = 203'000'000'000;
+  if (std::filesystem::space(root_).available > kFullSize) GTEST_SKIP() << root_ << " has room for " << kFullSize;
+  options_.config_path = absl::StrCat(ENGRAM_SOURCE_DIR, "/deploy/geometries/full.json");
+  options_.folder = root_ + "/above/made";
+  EXPECT_EQ(WriteSynth(options_).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/above"));
+  std::filesystem::create_directories(options_.folder);
+  EXPECT_EQ(WriteSynth(options_).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(std::filesystem::is_empty(options_.folder));
+}
+
+TEST_F(SynthTest, TakesBackWhatItWroteWhenAFileCannotBeMade) {
+  std::filesystem::create_directories(options_.folder +
+                                      "/model.safetensors.index.json");  // in the way of the last file
+  EXPECT_EQ(WriteSynth(options_).status().code(), absl::StatusCode::kFailedPrecondition);
+  File("made/engram_synth.json", "{}");
+  File("made/notes", "mine");
+  File("made/model.safetensors.index.json/x", "in the way");
+  options_.force = true;
+  EXPECT_EQ(WriteSynth(options_).status().code(), absl::StatusCode::kUnavailable);
+  for (const auto& entry : std::filesystem::directory_iterator(options_.folder)) {
+    EXPECT_NE(entry.path().extension(), ".safetensors") << entry.path();
+  }
+  EXPECT_TRUE(std::filesystem::exists(options_.folder + "/notes"));
+}
+
 TEST_F(SynthTest, LeavesOtherFoldersAlone) {
   std::filesystem::create_directories(options_.folder);
   File("made/model-00001-of-00001.safetensors", "precious");

@@ -11,6 +11,7 @@
 #include "client/tool/traffic.h"
 #include "client/tool/verify_run.h"
 #include "tests/golden/golden_case.h"
+#include "tests/unit/client/golden_oracle.h"
 #include "tests/unit/client/plain_service.h"
 
 namespace engram {
@@ -20,15 +21,6 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 
 constexpr uint64_t kSteps = 200;
-
-// A golden case's name, or the path of a checkpoint made from "tiny".
-Oracle OpenCase(const std::string& name) {
-  const bool path = name.find('/') != std::string::npos;
-  auto oracle = Oracle::Open(path ? name : GoldenPath(name + "_checkpoint"),
-                             GoldenPath((path ? "tiny" : name) + "_constants.gguf"));
-  EXPECT_TRUE(oracle.ok()) << oracle.status();
-  return *std::move(oracle);
-}
 
 // A copy of tiny's checkpoint whose first table is all zeros, as a sparse file reads where nothing was written.
 std::string CheckpointWithHoles() {
@@ -59,21 +51,19 @@ std::vector<TokenSequence> Texts() {
 class Setting {
  public:
   Setting(const std::string& name, PlainFaults faults, ComparerOptions options = {})
-      : oracle_(OpenCase(name)),
-        service_(oracle_, faults),
-        server_([this](FakeStream& stream) { return service_.Serve(stream); }),
-        comparer_(oracle_, options) {
-    server_.set_welcome(service_.MakeWelcome());
-    client_ = server_.Connect();
-  }
+      : oracle_(OpenCase(name)), service_(oracle_, faults), comparer_(oracle_, options), client_(service_.Connect()) {}
 
   absl::Status Random(std::vector<v1::RowFormat> formats, uint64_t seed, TokenSource& source) {
     TrafficOptions options;
     options.seed = seed;
     options.formats = std::move(formats);
     options.fork = true;
-    Traffic traffic(oracle_.geometry(), oracle_.constants(), oracle_.checkpoint().constants_digest, source, options);
-    return RunRandom(*client_, traffic, comparer_, absl::InfiniteDuration(), kSteps, seed);
+    Handovers handovers;
+    Traffic traffic(oracle_, source, handovers, nullptr, options);
+    RandomRunOptions run;
+    run.seed = seed;
+    run.steps = kSteps;
+    return RunRandom({{*client_, traffic, comparer_}}, run);
   }
   absl::Status Random(std::vector<v1::RowFormat> formats, uint64_t seed) {
     RandomTokens source(oracle_.constants(), {});
@@ -81,16 +71,15 @@ class Setting {
   }
 
   const Oracle& oracle() const { return oracle_; }
-  Client& client() { return *client_; }
+  Connection& client() { return *client_; }
   Comparer& comparer() { return comparer_; }
   const CompareCounts& counts() const { return comparer_.counts(); }
 
  private:
   Oracle oracle_;
   PlainService service_;
-  FakeServer server_;
   Comparer comparer_;
-  std::unique_ptr<Client> client_;
+  std::unique_ptr<Connection> client_;
 };
 
 const std::vector<v1::RowFormat> kAll = {v1::ROW_FORMAT_PACKED, v1::ROW_FORMAT_BF16, v1::ROW_FORMAT_HASH_IDS};
@@ -201,19 +190,6 @@ TEST(CheckTokensTest, NamesTheTokenPastTheVocabulary) {
   EXPECT_THAT(CheckTokens(texts, 50).message(), HasSubstr("must be below vocab_size 50"));
   texts[1].tokens[12] = 1000;  // masked: whatever it is
   EXPECT_TRUE(CheckTokens(texts, 61).ok());
-}
-
-TEST(SummaryTest, KeepsItsWording) {
-  CompareCounts counts;
-  EXPECT_EQ(Summary(counts), "0 steps, 0 rows, 0 mismatches");
-  counts.steps = counts.rows = counts.mismatches = 1;
-  EXPECT_EQ(Summary(counts), "1 steps, 1 rows, 1 mismatches");
-  EXPECT_EQ(NonzeroPercentage(counts), "no rows");
-  counts.table_rows = 100000;
-  counts.nonzero_rows = 99999;
-  EXPECT_EQ(NonzeroPercentage(counts), "99.99 %");
-  counts.nonzero_rows = 100000;
-  EXPECT_EQ(NonzeroPercentage(counts), "100.00 %");
 }
 
 }  // namespace
