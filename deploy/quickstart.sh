@@ -59,6 +59,7 @@ clean_up() {
     echo "Kept: $work (checkpoint, logs)"
   elif [ -n "$work" ]; then
     [ "$code" = 0 ] || tail -n 20 "$work"/*.log >&2 2>/dev/null || true
+    say "removing $work (on ext4 mounted with discard this can take minutes)"
     rm -rf "$work"
   fi
   [ "$code" = 0 ] || echo "quickstart: FAILED (exit code $code)" >&2

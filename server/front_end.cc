@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "server/engine_loop.h"
 #include "server/host_port.h"
 #include "server/process_exit.h"
+#include "server/process_limits.h"
 #include "server/process_load.h"
 #include "server/process_signals.h"
 #include "server/self_check.h"
@@ -24,8 +26,36 @@ namespace {
 constexpr absl::Duration kFlush = absl::Seconds(1);
 constexpr const char* kDraining = "draining: the server is about to stop";
 
-SchedulerOptions SchedulerOptionsOf(const v1::ServerConfig& config, const v1::Model& model) {
+// Connections that may be open besides those with streams, and files of our own.
+constexpr uint64_t kOtherFiles = 256;
+
+void CheckOpenFiles(uint64_t streams_max) {
+  const uint64_t files = RaiseOpenFilesLimit();
+  if (files >= streams_max + kOtherFiles) return;
+  spdlog::warn("{} files may be open (ulimit -Hn): too few for streams.streams_max = {} connections and {} more", files,
+               streams_max, kOtherFiles);
+}
+
+// Every failed step is somebody's, but a damaged table fails thousands a second: a line a second is enough.
+class FailureLog {
+ public:
+  void operator()(const absl::Status& status) {
+    ++failed_;
+    if (absl::Now() < next_) return;
+    spdlog::warn("{} failed: {}", failed_ == 1 ? "a step" : absl::StrCat(failed_, " steps"), status.ToString());
+    failed_ = 0;
+    next_ = absl::Now() + absl::Seconds(1);
+  }
+
+ private:
+  uint64_t failed_ = 0;
+  absl::Time next_ = absl::InfinitePast();
+};
+
+SchedulerOptions SchedulerOptionsOf(const v1::ServerConfig& config, const v1::Model& model,
+                                    std::function<void(const absl::Status&)> on_step_failure) {
   SchedulerOptions options;
+  options.on_step_failure = std::move(on_step_failure);
   options.frames.frame_bytes_max = config.streams().frame_bytes_max();
   options.frames.round_bytes_max = config.scheduling().round_bytes_max();
   options.unsent_bytes_max = config.streams().unsent_bytes_max();
@@ -45,9 +75,14 @@ FrontEnd::FrontEnd(Job& job, const v1::ServerConfig& config, const Checkpoint& c
       sessions_(SessionLimitsOf(config), checkpoint.geometry.max_ngram_size - 1),
       admission_(checkpoint.geometry, checkpoint.constants, model_, sessions_),
       gate_(config.scheduling().queue_steps_max(), absl::UnavailableError("loading 0%")),
-      scheduler_(checkpoint.geometry, checkpoint.constants, SchedulerOptionsOf(config, model_)),
-      port_file_(config.listen().port_file()),
-      pid_file_(config.listen().pid_file()) {}
+      scheduler_(checkpoint.geometry, checkpoint.constants,
+                 SchedulerOptionsOf(config, model_,
+                                    [this, log = FailureLog()](const absl::Status& status) mutable {
+                                      log(status);
+                                      OnStepFailure(status);
+                                    })),
+      port_file_("listen.port_file", config.listen().port_file(), LooksLikePortFile),
+      pid_file_("listen.pid_file", config.listen().pid_file(), LooksLikePidFile) {}
 
 absl::Status FrontEnd::Run() {
   spdlog::info("configuration:\n{}", PrintConfig(config_));
@@ -60,19 +95,32 @@ absl::Status FrontEnd::Run() {
   const absl::Status status = RunEngineLoop(scheduler_, **engine, options_.heartbeat, stop_);
   LogCounters();
   if (!status.ok()) {
-    TellLoss(status);
+    TellLoss(status, **engine);
+    RemoveFiles();
     job_.Abort(ExitCodeOf(status));
   }
-  grpc_->Shutdown(kFlush);
-  return (*engine)->Stop();
+  const absl::Status stopped = (*engine)->Stop();
+  if (stopped.ok()) spdlog::info("stopped");
+  return stopped;
+}
+
+void FrontEnd::OnStepFailure(const absl::Status& status) {
+  if (!absl::IsDataLoss(status) || std::exchange(damaged_, true)) return;
+  spdlog::error("a table is not what it was: health says NOT_SERVING until the server is started anew");
+  grpc_->SetServing(false);
 }
 
 absl::Status FrontEnd::Listen() {
+  CheckOpenFiles(config_.streams().streams_max());
   const ServiceContext context{model_, admission_, sessions_, gate_, scheduler_, config_.streams().streams_max()};
   absl::StatusOr<std::unique_ptr<GrpcServer>> started = GrpcServer::Start(config_.listen().address(), context);
-  // Not a lost rank: another process has the port, or the address is not ours.
-  if (!started.ok()) return absl::InternalError(started.status().message());
+  // Neither a lost rank nor for ever: another process has the port, or the address is not ours.
+  if (!started.ok()) return absl::AlreadyExistsError(started.status().message());
   grpc_ = *std::move(started);
+  // Only now: where another server has the address, the files are its own.
+  for (AnnouncementFile* file : {&port_file_, &pid_file_}) {
+    if (absl::Status status = file->Claim(); !status.ok()) return status;
+  }
   return pid_file_.Write(absl::StrCat(getpid(), "\n"));
 }
 
@@ -114,7 +162,10 @@ void FrontEnd::OnStopSignal(int signal) {
     gate_.Close(absl::UnavailableError(kDraining));
   }
   spdlog::info("{}: {}", strsignal(signal), serving ? "draining" : "stopping while loading");
-  if (!serving) job_.Abort(kExitClean);
+  if (!serving) {
+    RemoveFiles();
+    job_.Abort(kExitClean);
+  }
   Drain();
 }
 
@@ -130,13 +181,21 @@ void FrontEnd::Drain() {
     scheduler_.FailAll(absl::UnavailableError("draining: drain_timeout_ms passed before the step was answered"));
     grpc_->Drain(kDraining, kFlush);
   }
+  // The engine loop goes on meanwhile, so that the ranks hear its heartbeats.
+  grpc_->Shutdown(kFlush);
   stop_ = true;
   scheduler_.Wake();
 }
 
-void FrontEnd::TellLoss(const absl::Status& lost) {
+void FrontEnd::RemoveFiles() {
+  port_file_.Remove();
+  pid_file_.Remove();
+}
+
+void FrontEnd::TellLoss(const absl::Status& lost, Engine& engine) {
   spdlog::error("the job ends: {}", lost.ToString());
   gate_.Close(absl::UnavailableError(lost.message()));
+  TellLateSteps(scheduler_, engine, gate_, lost, kFlush);
   grpc_->Drain(std::string(lost.message()), kFlush);
 }
 

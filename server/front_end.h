@@ -37,8 +37,12 @@ class FrontEnd {
   absl::StatusOr<std::unique_ptr<Engine>> Load();
   absl::Status Announce();
   void OnStopSignal(int signal);
+  // On the engine thread.
+  void OnStepFailure(const absl::Status& status);
   void Drain();
-  void TellLoss(const absl::Status& lost);
+  // Before an Abort, which runs no destructor.
+  void RemoveFiles();
+  void TellLoss(const absl::Status& lost, Engine& engine);
   void LogCounters() const;
 
   Job& job_;
@@ -57,6 +61,7 @@ class FrontEnd {
   Mutex mu_;
   bool serving_ ABSL_GUARDED_BY(mu_) = false;  // nothing is admitted before
   std::atomic<bool> stop_{false};              // ends the engine loop
+  bool damaged_ = false;                       // the engine thread's: a table was not what it was
 };
 
 }  // namespace engram

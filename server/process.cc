@@ -1,6 +1,7 @@
 #include "server/process.h"
 
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
@@ -24,6 +25,11 @@ namespace {
 int Complain(const absl::Status& status, int exit_code) {
   std::fprintf(stderr, "engram-server: %s\n", std::string(status.message()).c_str());
   return exit_code;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "an unnamed host";
 }
 
 absl::Status ServeRows(Job& job, const v1::ServerConfig& config, const Checkpoint& checkpoint) {
@@ -53,6 +59,8 @@ int RunServer(const v1::ServerConfig& config) {
     return ExitCodeOf(job.status());
   }
   InitLogging(config.logging().level(), (*job)->rank());
+  spdlog::info("engram-server {}, rank {} of {} on {}, process {}", std::string(ServerVersion()), (*job)->rank(),
+               (*job)->ranks(), HostName(), getpid());
   const absl::Status status = RunRank(**job, config);
   if (status.ok()) return kExitClean;
   spdlog::error("{}", status.ToString());

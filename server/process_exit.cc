@@ -11,6 +11,7 @@ int ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kResourceExhausted:  // the shard does not fit this machine
     case absl::StatusCode::kUnimplemented:
     case absl::StatusCode::kDataLoss:
       return kExitConfiguration;
