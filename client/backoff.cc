@@ -10,6 +10,12 @@ absl::Duration BackoffCeiling(const BackoffOptions& options, uint32_t failures) 
   return std::min(options.max, options.initial * std::pow(options.multiplier, failures));
 }
 
+uint64_t JitterSeed(std::optional<uint64_t> fixed) {
+  if (fixed.has_value()) return *fixed;
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
 absl::Duration Backoff::Next() {
   // Not a distribution of the standard library: those may differ from one library to the next.
   const double jitter = static_cast<double>(random_() >> 11) * 0x1p-53;

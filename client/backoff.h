@@ -4,6 +4,7 @@
 #define ENGRAM_CLIENT_BACKOFF_H_
 
 #include <cstdint>
+#include <optional>
 #include <random>
 
 #include "absl/time/time.h"
@@ -18,6 +19,9 @@ struct BackoffOptions {
 
 // min(max, initial * multiplier^failures): the longest wait after `failures` earlier ones.
 absl::Duration BackoffCeiling(const BackoffOptions& options, uint32_t failures);
+
+// `fixed`, or else one that no two clients have in common.
+uint64_t JitterSeed(std::optional<uint64_t> fixed);
 
 // Waits with full jitter: evenly spread over [0, ceiling), so that clients that lost their server together do not come
 // back together. The same seed gives the same waits. Not thread-safe.

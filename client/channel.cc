@@ -4,7 +4,9 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -19,6 +21,11 @@ constexpr char kHealthMethod[] = "/grpc.health.v1.Health/Check";
 
 std::chrono::system_clock::time_point DeadlineIn(absl::Duration timeout) {
   return absl::ToChronoTime(absl::Now() + timeout);
+}
+
+// As gRPC takes it: what is longer than it can say is its longest.
+int Milliseconds(absl::Duration duration) {
+  return static_cast<int>(std::clamp<int64_t>(absl::ToInt64Milliseconds(duration), 1, std::numeric_limits<int>::max()));
 }
 
 absl::Status StatusOfCall(const std::string& address, const grpc::Status& status) {
@@ -46,15 +53,20 @@ absl::StatusOr<std::string> ServingStatusOf(grpc::ByteBuffer& answer) {
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> OpenChannel(const ConnectionOptions& options) {
+grpc::ChannelArguments ArgumentsOf(const ConnectionOptions& options) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(options.receive_bytes_max);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   if (options.keepalive < absl::InfiniteDuration()) {
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(absl::ToInt64Milliseconds(options.keepalive)));
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.keepalive));
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options.keepalive_timeout));
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   }
-  return grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments);
+  return arguments;
+}
+
+std::shared_ptr<grpc::Channel> OpenChannel(const ConnectionOptions& options) {
+  return grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), ArgumentsOf(options));
 }
 
 v1::Hello HelloOf(const ConnectionOptions& options) {

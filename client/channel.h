@@ -11,6 +11,8 @@
 
 namespace engram {
 
+grpc::ChannelArguments ArgumentsOf(const ConnectionOptions& options);
+
 // A channel with a connection of its own, never shared with another Connection of the process.
 std::shared_ptr<grpc::Channel> OpenChannel(const ConnectionOptions& options);
 

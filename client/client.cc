@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/client_core.h"
+#include "client/step_limits.h"
 #include "client/submitted_step.h"
 
 namespace engram {
@@ -21,7 +22,8 @@ absl::Status Check(const ClientOptions& options) {
                                                    ": must be positive, not above its maximum, times 1 at least"));
   }
   if (options.steps_max == 0) return absl::InvalidArgumentError("steps_max = 0: must be at least 1");
-  return absl::OkStatus();
+  if (absl::Status status = CheckUtf8("client_id", options.client_id); !status.ok()) return status;
+  return CheckUtf8("model_name", options.model_name);
 }
 
 // Append is the only one to fill `tracked` in, but the request is the caller's to change.
@@ -32,7 +34,7 @@ absl::Status Check(const TrackedStep& step) {
                                                    " of a TrackedSession is gone: the step has ",
                                                    step.request.segments_size(), " segments"));
   }
-  return absl::OkStatus();
+  return CheckStrings(step.request);
 }
 
 }  // namespace

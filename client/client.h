@@ -32,14 +32,17 @@ struct ClientOptions {
   std::string model_name;
   absl::Duration connect_timeout = absl::Seconds(10);
   absl::Duration keepalive = absl::Seconds(20);
+  absl::Duration keepalive_timeout = absl::Seconds(5);
   int receive_bytes_max = 64 << 20;
 
-  BackoffOptions backoff;                                  // each time all addresses have failed
-  std::optional<uint64_t> random_seed;                     // of the back-off's jitter; absent: a random one
-  absl::Duration unavailable_timeout = absl::Seconds(60);  // a step that no server could take for so long: UNAVAILABLE
-  uint32_t losses_max = 5;                                 // a step that has lost so many connections: UNAVAILABLE
-  uint64_t steps_max = 1024;                               // unfinished; one more is RESOURCE_EXHAUSTED
-  uint64_t request_bytes_max = uint64_t{256} << 20;        // of unfinished steps' requests, serialised; likewise
+  BackoffOptions backoff;               // each time all addresses have failed
+  std::optional<uint64_t> random_seed;  // of the back-off's jitter; absent: a random one
+  // A step that no server could take for so long ends with UNAVAILABLE; a segment whose session another stream has used
+  // for so long with ABORTED.
+  absl::Duration unavailable_timeout = absl::Seconds(60);
+  uint32_t losses_max = 5;                           // a step that has lost so many connections: UNAVAILABLE
+  uint64_t steps_max = 1024;                         // unfinished; one more is RESOURCE_EXHAUSTED
+  uint64_t request_bytes_max = uint64_t{256} << 20;  // of unfinished steps' requests, serialised; likewise
 };
 
 struct StepOptions {
@@ -76,6 +79,10 @@ class StepFuture {
 // their session refuses them. A draining server finishes what it has while further steps go to the next address. A step
 // is answered once.
 //
+// One bad step harms no other. What the server's limits never let in is not sent. When a server ends the connection
+// with an error all the same, the steps that were in flight go one at a time until the one that it cannot read is
+// found.
+//
 // Memory: steps_max and request_bytes_max here; answers on their way are bounded by the server's bytes_in_flight_max;
 // those that arrived belong to their futures.
 //
@@ -96,8 +103,11 @@ class Client {
   // code at the server, or
   //   DEADLINE_EXCEEDED, CANCELLED  see StepOptions, StepFuture::Cancel and the destructor
   //   UNAVAILABLE                   see unavailable_timeout and losses_max
+  //   RESOURCE_EXHAUSTED            the step, with the seeds it needs, is above Model.limits, or its request is too
+  //                                 long for the server to read
   //   what the servers say          when every address refuses the client for good: another model, no permission
-  // Errors: RESOURCE_EXHAUSTED naming the bound; INVALID_ARGUMENT for a step that is not what Append made it.
+  // Errors: RESOURCE_EXHAUSTED naming the bound; INVALID_ARGUMENT for a step that is not what Append made it, or that
+  // has a string that is not UTF-8.
   absl::StatusOr<StepFuture> Submit(TrackedStep step, StepOptions options = {});
 
   // The same with a callback, called exactly once if the returned status is OK. It runs on the thread that ends the

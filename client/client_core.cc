@@ -1,26 +1,14 @@
-// Steps: taken, sent, answered, put back, finished.
+// Steps: taken and sent.
 
 #include "client/client_core.h"
-
-#include <random>
 
 #include "absl/strings/str_cat.h"
 
 namespace engram {
-namespace {
-
-uint64_t SeedOf(const ClientOptions& options) {
-  if (options.random_seed.has_value()) return *options.random_seed;
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
-
-}  // namespace
-
 ClientCore::ClientCore(ClientOptions options)
     : options_(std::move(options)),
       addresses_(options_.addresses),
-      backoff_(options_.backoff, SeedOf(options_)),
+      backoff_(options_.backoff, JitterSeed(options_.random_seed)),
       model_digest_(options_.model_digest),
       failure_(absl::UnavailableError("not connected yet")) {}
 
@@ -33,6 +21,7 @@ void ClientCore::Stop() {
   Outcome outcome;
   {
     MutexLock lock(mu_);
+    outcome = std::exchange(refused_, {});
     stopping_ = true;
     while (!steps_.empty()) {
       Finish(steps_.begin()->second, absl::CancelledError("the client was destroyed"), outcome);
@@ -89,91 +78,24 @@ absl::StatusOr<ClientCore::Step> ClientCore::Submit(TrackedStep step, const Step
   return submitted;
 }
 
-// In order: the first that finds no room holds up those behind it.
+// In order: the first that finds no room holds up those behind it. Steps that no server would take are finished by the
+// thread, because a callback of the caller's must not run within its call of Submit.
 void ClientCore::Pump(Time now) {
   while (current_ != nullptr && !queued_.empty()) {
-    const Step& step = steps_.at(*queued_.begin());
+    const Step step = steps_.at(*queued_.begin());
+    if (absl::Status status = current_->CheckLimits(*step); !status.ok()) {
+      Finish(step, std::move(status), refused_);
+      Wake();
+      continue;
+    }
     if (!current_->HasRoomFor(*step)) return;
     // The link is kept alive by this client until Shutdown, after which it answers no more.
     const auto answered = [this, link = current_.get(), step](StepResult result) {
       OnAnswered(link->shared_from_this(), step, std::move(result));
     };
     if (!current_->Send(*step, now, answered).ok()) return;  // the thread hears of it too
-    queued_.erase(queued_.begin());
+    queued_.erase(step->step_id);
   }
-}
-
-void ClientCore::OnAnswered(const std::shared_ptr<Link>& link, const Step& step, StepResult result) {
-  const Time now = ClientClock::now();
-  Outcome outcome;
-  {
-    MutexLock lock(mu_);
-    const absl::Status status = result.status;
-    const Verdict verdict = link->Answered(step->step_id, result);
-    if (verdict == Verdict::kElsewhere && link == current_) Retire(current_, status, now);
-    if (verdict == Verdict::kFinished || verdict == Verdict::kAgain) {
-      addresses_.Succeeded();
-      backoff_.Reset();
-    }
-    if (steps_.count(step->step_id) == 0) {
-      // It was cancelled, or its time was up.
-    } else if (verdict == Verdict::kFinished) {
-      Finish(step, std::move(result), outcome);
-    } else {
-      PutBack(step, verdict, std::move(result), now, outcome);
-    }
-    Pump(now);
-    if (link != current_) Wake();
-  }
-  Settle(std::move(outcome));
-}
-
-void ClientCore::PutBack(const Step& step, Verdict verdict, StepResult result, Time now, Outcome& outcome) {
-  if (verdict == Verdict::kLost) {
-    if (++step->losses > options_.losses_max) {
-      return Finish(step,
-                    absl::UnavailableError(absl::StrCat("the step was in flight on ", step->losses,
-                                                        " connections that were lost, losses_max is ",
-                                                        options_.losses_max, ": ", result.status.message())),
-                    outcome);
-    }
-    step->waiting_since = now;
-  }
-  if (verdict == Verdict::kElsewhere) {
-    step->waiting_since = std::min(step->waiting_since, now);
-    if (now - step->waiting_since >= absl::ToChronoNanoseconds(options_.unavailable_timeout)) {
-      return Finish(step, std::move(result), outcome);
-    }
-  }
-  queued_.insert(step->step_id);
-}
-
-void ClientCore::Cancel(uint64_t step_id) {
-  Outcome outcome;
-  {
-    MutexLock lock(mu_);
-    const auto found = steps_.find(step_id);
-    if (found == steps_.end()) return;
-    CancelOnLinks(step_id);
-    Finish(found->second, absl::CancelledError("cancelled by the caller"), outcome);
-    Pump(ClientClock::now());
-  }
-  Settle(std::move(outcome));
-}
-
-void ClientCore::Finish(const Step& step, absl::Status status, Outcome& outcome) {
-  StepResult result;
-  result.status = std::move(status);
-  Finish(step, std::move(result), outcome);
-}
-
-void ClientCore::Finish(const Step& step, StepResult result, Outcome& outcome) {
-  outcome.finished.emplace_back(step, std::move(result));
-  request_bytes_ -= step->bytes;
-  deadlines_.erase({step->deadline, step->step_id});
-  queued_.erase(step->step_id);
-  step->step = {};
-  steps_.erase(step->step_id);  // `step` may be what it held
 }
 
 void ClientCore::Wake() {

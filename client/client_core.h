@@ -27,9 +27,11 @@ namespace engram {
 // lock waits for anything or calls out to the caller: results and closed connections are collected in an Outcome and
 // settled without it.
 //
-// A step is in steps_ until it is finished, and in queued_ while it is not in flight on a link. Links come into being
-// as attempt_, become current_ with their Welcome, and retire when they take no further steps, until the thread shuts
-// them down: once they have ended, or owe no answer.
+// A step is in steps_ until it is finished. While it is not in flight on a link it is in queued_, or in delayed_ until
+// its time has come. When a connection ends with an error that may be the fault of a step in flight, all of those
+// become suspects: each is sent alone, so that the guilty one ends alone and the others are served. Links come into
+// being as attempt_, become current_ with their Welcome, and retire when they take no further steps, until the thread
+// shuts them down: once they have ended, or owe no answer.
 class ClientCore {
  public:
   explicit ClientCore(ClientOptions options);
@@ -53,12 +55,13 @@ class ClientCore {
   };
   static void Settle(Outcome outcome);
 
-  // Steps: client_core.cc.
+  // Steps: client_core.cc and client_answers.cc.
   absl::Status CheckRoom(uint64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Pump(Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void OnAnswered(const std::shared_ptr<Link>& link, const Step& step, StepResult result) ABSL_LOCKS_EXCLUDED(mu_);
   void PutBack(const Step& step, Verdict verdict, StepResult result, Time now, Outcome& outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Delay(const Step& step, Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Finish(const Step& step, StepResult result, Outcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Finish(const Step& step, absl::Status status, Outcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -71,6 +74,7 @@ class ClientCore {
   void Open(Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A link takes no further steps.
   void Retire(std::shared_ptr<Link>& link, const absl::Status& why, Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void QueueDelayed(Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ExpireDeadlines(Time now, Outcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ExpireWaiting(Time now, Outcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Reap(Outcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -89,6 +93,8 @@ class ClientCore {
 
   std::map<uint64_t, Step> steps_ ABSL_GUARDED_BY(mu_);  // by step_id, which is the order of submission
   std::set<uint64_t> queued_ ABSL_GUARDED_BY(mu_);
+  std::set<std::pair<Time, uint64_t>> delayed_ ABSL_GUARDED_BY(mu_);
+  Outcome refused_ ABSL_GUARDED_BY(mu_);  // left to the thread to settle
   std::set<std::pair<Time, uint64_t>> deadlines_ ABSL_GUARDED_BY(mu_);
   uint64_t request_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t last_step_id_ ABSL_GUARDED_BY(mu_) = 0;

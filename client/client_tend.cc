@@ -1,5 +1,8 @@
 // The client's thread: connects, replaces connections, keeps deadlines, shuts down what has ended.
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "client/client_core.h"
 
@@ -12,6 +15,7 @@ void ClientCore::Run() {
       MutexLock lock(mu_);
       if (stopping_) return;
       woken_ = false;
+      outcome = std::exchange(refused_, {});
       Tend(ClientClock::now(), outcome);
       const bool settle = !outcome.finished.empty() || !outcome.ended.empty();
       while (!settle && !woken_ && wake_.WaitUntil(mu_, NextWake())) {
@@ -28,6 +32,7 @@ void ClientCore::Tend(Time now, Outcome& outcome) {
     if (!state.why.ok()) Retire(current_, state.why, now);
   }
   TendAttempt(now);
+  QueueDelayed(now);
   ExpireWaiting(now, outcome);
   Reap(outcome);
 }
@@ -56,6 +61,7 @@ void ClientCore::Connect(Time now) {
   options.model_digest = model_digest_;
   options.model_name = options_.model_name;
   options.keepalive = options_.keepalive;
+  options.keepalive_timeout = options_.keepalive_timeout;
   options.receive_bytes_max = options_.receive_bytes_max;
   attempt_until_ = TimeIn(options_.connect_timeout, now);
   attempt_ = std::make_shared<Link>(options, [this] {
@@ -85,6 +91,14 @@ void ClientCore::Retire(std::shared_ptr<Link>& link, const absl::Status& why, Ti
   if (addresses_.Failed(lasting)) next_attempt_ += absl::ToChronoNanoseconds(backoff_.Next());
   changed_.NotifyAll();
   Wake();
+}
+
+void ClientCore::QueueDelayed(Time now) {
+  while (!delayed_.empty() && delayed_.begin()->first <= now) {
+    queued_.insert(delayed_.begin()->second);
+    delayed_.erase(delayed_.begin());
+  }
+  Pump(now);
 }
 
 void ClientCore::ExpireDeadlines(Time now, Outcome& outcome) {
@@ -130,7 +144,9 @@ void ClientCore::Reap(Outcome& outcome) {
 
 ClientCore::Time ClientCore::NextWake() const {
   Time next = ClientClock::now() + std::chrono::hours(1);
-  if (!deadlines_.empty()) next = std::min(next, deadlines_.begin()->first);
+  for (const auto* times : {&deadlines_, &delayed_}) {
+    if (!times->empty()) next = std::min(next, times->begin()->first);
+  }
   if (current_ != nullptr) return next;
   next = std::min(next, attempt_ != nullptr ? attempt_until_ : next_attempt_);
   for (const uint64_t step_id : queued_) {

@@ -25,9 +25,10 @@ struct ConnectionOptions {
   std::string client_id;     // names this client's sessions, at most 256 bytes; empty: private to this connection
   std::string model_digest;  // Model.model_digest (32 bytes) the server must serve; empty: any
   std::string model_name;    // Model.name the server must serve; empty: any
-  absl::Duration connect_timeout = absl::Seconds(10);  // until the server's Welcome
-  absl::Duration keepalive = absl::Seconds(20);        // between pings of a silent connection; infinite: none
-  int receive_bytes_max = 64 << 20;                    // of one message; the server's frame_bytes_max must be below
+  absl::Duration connect_timeout = absl::Seconds(10);   // until the server's Welcome
+  absl::Duration keepalive = absl::Seconds(20);         // between pings of a silent connection; infinite: none
+  absl::Duration keepalive_timeout = absl::Seconds(5);  // for the answer to a ping; then the connection is lost
+  int receive_bytes_max = 64 << 20;                     // of one message; the server's frame_bytes_max must be below
 };
 
 // A submitted step. Movable; it may outlive the Connection. One thread at a time.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/channel.h"
 #include "client/model_geometry.h"
+#include "client/step_limits.h"
 #include "client/step_shape.h"
 
 namespace engram {
@@ -32,6 +33,12 @@ size_t SessionSegments(const v1::StepRequest& request) {
   return segments;
 }
 
+// Whether the end of a stream says that the server could not, or would not, read a request. Any other end may have had
+// another cause than the step that was in flight.
+bool IsRefusedRequest(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
+}
+
 }  // namespace
 
 Link::Link(const ConnectionOptions& options, std::function<void()> changed)
@@ -54,40 +61,34 @@ absl::Status Link::Open() {
   return geometry.status();
 }
 
-uint64_t Link::AnswerBytes(const v1::StepRequest& request) const {
+uint64_t Link::AnswerBytes(const v1::StepRequest& request, uint64_t replayed) const {
   const StepShape shape = ShapeOf(request, geometry_);
-  return shape.SentTokens(0, shape.tokens()) * shape.columns * shape.row_bytes * shape.layers.size();
+  return (shape.SentTokens(0, shape.tokens()) + replayed) * shape.columns * shape.row_bytes * shape.layers.size();
+}
+
+absl::Status Link::CheckLimits(const SubmittedStep& step) const {
+  const v1::StepRequest& request = step.step.request;
+  StepSize size = SizeOf(request, geometry_.max_ngram_size - 1, step.bytes);
+  for (const TrackedSegment& tracked : step.step.tracked) {
+    const uint64_t start = request.segments(tracked.index).start_pos();
+    if (start == 0 || IsKnown(tracked, start, geometry_, id_)) continue;
+    size.tokens += static_cast<uint64_t>(tracked.seed.token_ids_size());
+    size.bytes += tracked.seed.ByteSizeLong();
+  }
+  return engram::CheckLimits(request, size, model().limits());
 }
 
 bool Link::HasRoomFor(const SubmittedStep& step) const {
   if (flying_.empty()) return true;
+  if (step.suspect || flying_.begin()->second.suspect) return false;
   if (welcome_.steps_in_flight_max() != 0 && flying_.size() >= welcome_.steps_in_flight_max()) return false;
   const uint64_t bytes_max = welcome_.bytes_in_flight_max();
-  return bytes_max == 0 || AnswerBytes(step.step.request) + flying_bytes_ <= bytes_max;
-}
-
-// A server that is not sure to know the session gets a seed. Where the client has too few tokens for one they are sent
-// all the same, so that this segment alone is refused.
-Link::SentSegment Link::Resume(const TrackedSegment& tracked, v1::Segment& segment) const {
-  const uint64_t start = segment.start_pos();
-  const uint64_t needed = std::min<uint64_t>(start, geometry_.max_ngram_size - 1);
-  SentSegment sent{tracked.index, tracked.view, tracked.edit, start - needed, false, false, ""};
-  if (tracked.view->Knows(id_, tracked.edit - 1, sent.begin)) return sent;
-  sent.seeded = true;
-  if (start == 0) return sent;
-  if (tracked.seed.has_state()) {
-    *segment.mutable_state() = tracked.seed.state();
-    return sent;
+  if (bytes_max == 0) return true;
+  uint64_t replayed = 0;
+  for (const TrackedSegment& tracked : step.step.tracked) {
+    replayed += static_cast<uint64_t>(tracked.seed.token_ids_size());
   }
-  *segment.mutable_lookback() = tracked.seed.lookback();
-  const auto kept = static_cast<uint64_t>(segment.lookback().token_ids_size());
-  sent.too_few = kept < needed;
-  if (sent.too_few) {
-    sent.missing =
-        absl::StrCat("session ", segment.session_id(), " at position ", start, ": the server may not know it", " and ",
-                     kept, " of the ", needed, " tokens before it are kept: call Seed()");
-  }
-  return sent;
+  return AnswerBytes(step.step.request, replayed) + flying_bytes_ <= bytes_max;
 }
 
 absl::Status Link::Send(const SubmittedStep& step, ClientClock::time_point now,
@@ -95,16 +96,19 @@ absl::Status Link::Send(const SubmittedStep& step, ClientClock::time_point now,
   v1::StepRequest request = step.step.request;
   request.set_timeout_ms(TimeoutMs(request.timeout_ms(), step.deadline, now));
   Flying flying;
-  flying.bytes = AnswerBytes(request);
   flying.all_tracked = step.step.tracked.size() == SessionSegments(request);
+  flying.suspect = step.suspect;
+  flying.alone = flying_.empty();
   for (const TrackedSegment& tracked : step.step.tracked) {
-    flying.segments.push_back(Resume(tracked, *request.mutable_segments(tracked.index)));
+    flying.segments.push_back(SeedSegment(tracked, step.step.request, geometry_, id_, request));
   }
+  flying.bytes = AnswerBytes(request, 0);
   absl::StatusOr<std::shared_ptr<PendingStep>> sent =
       stream_->Submit(std::move(request), geometry_, std::move(answered));
   if (!sent.ok()) return sent.status();
   flying.wire_id = (*sent)->step_id();
-  for (const SentSegment& segment : flying.segments) segment.view->NoteSent(id_, flying.wire_id);
+  for (const SeededSegment& segment : flying.segments) segment.view->NoteSent(id_, flying.wire_id);
+  if (flying_.size() == 1) flying_.begin()->second.alone = false;
   flying_bytes_ += flying.bytes;
   flying_.emplace(step.step_id, std::move(flying));
   return absl::OkStatus();
@@ -115,34 +119,28 @@ Verdict Link::Answered(uint64_t step_id, StepResult& result) {
   const Flying sent = std::move(found->second);
   flying_.erase(found);
   flying_bytes_ -= sent.bytes;
-  if (state().ended) return Verdict::kLost;
-  for (const SentSegment& segment : sent.segments) {
+  if (state().ended) return sent.alone && IsRefusedRequest(result.status) ? Verdict::kFinished : Verdict::kLost;
+  for (const SeededSegment& segment : sent.segments) {
     if (!result.segment_status(static_cast<size_t>(segment.index)).ok()) continue;
     segment.view->NoteAccepted(id_, sent.wire_id, segment.edit, segment.seeded, segment.begin);
   }
   const Verdict verdict = Judge(sent, result);
-  if (verdict != Verdict::kFinished) return verdict;
-  for (const SentSegment& segment : sent.segments) {
-    if (!segment.too_few || static_cast<size_t>(segment.index) >= result.segments.size()) continue;
-    v1::SegmentResult& refused = result.segments[static_cast<size_t>(segment.index)];
-    if (refused.code() != static_cast<int>(absl::StatusCode::kInvalidArgument)) continue;
-    refused.set_code(static_cast<int>(absl::StatusCode::kFailedPrecondition));
-    refused.set_message(segment.missing);
-  }
-  return Verdict::kFinished;
+  TakeSeedsOut(sent.segments, result);
+  return verdict;
 }
 
 // Only a step whose sessions are all tracked is repeated for what its segments say: to repeat another could rewind a
 // session that has moved on. A tracked session has no other user, so that ABORTED speaks of a connection of this client
-// that was lost and that the server still works for.
+// that was lost and that the server still works for: that ends once the server notices, and is no reason to leave this
+// connection, on which other steps are served.
 Verdict Link::Judge(const Flying& sent, const StepResult& result) const {
   if (absl::IsUnavailable(result.status)) return Verdict::kElsewhere;
   if (!sent.all_tracked) return Verdict::kFinished;
   Verdict verdict = Verdict::kFinished;
-  for (const SentSegment& segment : sent.segments) {
+  for (const SeededSegment& segment : sent.segments) {
     if (static_cast<size_t>(segment.index) >= result.segments.size()) continue;
     const absl::Status status = result.segment_status(static_cast<size_t>(segment.index));
-    if (absl::IsAborted(status)) return Verdict::kElsewhere;
+    if (absl::IsAborted(status)) return Verdict::kBusy;
     if (absl::IsFailedPrecondition(status) && !segment.seeded) verdict = Verdict::kAgain;
   }
   return verdict;

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "client/client_stream.h"
 #include "client/connection.h"
+#include "client/seeded_segment.h"
 #include "client/submitted_step.h"
 
 namespace engram {
@@ -21,6 +22,7 @@ namespace engram {
 enum class Verdict {
   kFinished,   // the result is the caller's
   kAgain,      // the server has lost a session: once more, with seeds
+  kBusy,       // a session is in use by another stream: once more, later
   kElsewhere,  // this server cannot serve now: once more, on another connection
   kLost,       // the connection ended first: once more, on another connection
 };
@@ -40,10 +42,13 @@ class Link : public std::enable_shared_from_this<Link> {
   absl::Status Open();
   const v1::Model& model() const { return welcome_.model(); }
 
-  // Whether the server's bounds let the step be sent now. One that alone is too large is sent, to be refused.
+  // RESOURCE_EXHAUSTED where the server's limits never let the step in, with the seeds that it needs here.
+  absl::Status CheckLimits(const SubmittedStep& step) const;
+  // Whether the step may be sent now: the server has room, and neither it nor what is in flight is a suspect. One whose
+  // answer alone is too large is sent, to be refused.
   bool HasRoomFor(const SubmittedStep& step) const;
   // Sends it, with seeds where the server may not know a session. `answered` gets the result, on another thread. Not OK
-  // when the connection takes no further steps.
+  // when the connection takes no further steps. Call when HasRoomFor it.
   absl::Status Send(const SubmittedStep& step, ClientClock::time_point now, std::function<void(StepResult)> answered);
   // Call with what `answered` got: notes what the server knows now, and says what comes next.
   Verdict Answered(uint64_t step_id, StepResult& result);
@@ -54,24 +59,17 @@ class Link : public std::enable_shared_from_this<Link> {
   void Shutdown() { stream_->Shutdown(); }
 
  private:
-  struct SentSegment {
-    int index = 0;
-    std::shared_ptr<ServerView> view;
-    uint64_t edit = 0;
-    uint64_t begin = 0;    // first position of the look-back
-    bool seeded = false;   // else the server was sure to know it
-    bool too_few = false;  // tokens of look-back: the server will refuse it
-    std::string missing;   // what to say then
-  };
   struct Flying {
     uint64_t wire_id = 0;  // the step's id on this stream
     uint64_t bytes = 0;    // of its answer
     bool all_tracked = false;
-    std::vector<SentSegment> segments;
+    bool suspect = false;  // as the step is
+    bool alone = true;     // nothing else was in flight at any time
+    std::vector<SeededSegment> segments;
   };
 
-  SentSegment Resume(const TrackedSegment& tracked, v1::Segment& segment) const;
-  uint64_t AnswerBytes(const v1::StepRequest& request) const;
+  // Of the rows of the step's tokens and of `replayed` ones.
+  uint64_t AnswerBytes(const v1::StepRequest& request, uint64_t replayed) const;
   Verdict Judge(const Flying& sent, const StepResult& result) const;
 
   const uint64_t id_;  // unique in this process

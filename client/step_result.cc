@@ -32,6 +32,13 @@ absl::Status LayerRows::Allocate() {
   return absl::OkStatus();
 }
 
+void LayerRows::Drop(uint64_t begin, uint64_t end) {
+  if (bytes_ != nullptr && begin != end) {
+    std::memmove(mutable_token(begin), mutable_token(end), (tokens_ - end) * token_bytes());
+  }
+  tokens_ -= end - begin;
+}
+
 absl::Status StepResult::segment_status(size_t index) const {
   if (index >= segments.size()) {
     return status.ok() ? absl::OutOfRangeError(absl::StrCat("segment ", index, " of ", segments.size())) : status;

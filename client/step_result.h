@@ -44,6 +44,8 @@ class LayerRows {
   // Makes room, uninitialised. RESOURCE_EXHAUSTED when the memory is not to be had.
   absl::Status Allocate();
   uint8_t* mutable_token(uint64_t token) { return bytes_.get() + token * token_bytes(); }
+  // Takes the tokens [begin, end) out, in place.
+  void Drop(uint64_t begin, uint64_t end);
 
  private:
   uint32_t layer_;

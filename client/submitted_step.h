@@ -7,10 +7,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "client/backoff.h"
 #include "client/step_result.h"
 #include "client/tracked_session.h"
 
@@ -60,8 +62,13 @@ class SubmittedStep {
   const ClientClock::time_point submitted;
   const ClientClock::time_point deadline;
   TrackedStep step;
-  uint32_t losses = 0;  // of connections it was in flight on
-  // Since when no server could take it; max: one could. A server that answers UNAVAILABLE does not end the wait.
+  uint32_t losses = 0;   // of connections it was in flight on
+  bool suspect = false;  // it may be what ended one of them: goes alone
+  // While another stream has one of its sessions: the waits between attempts, and the end of the present one.
+  std::optional<Backoff> busy;
+  ClientClock::time_point again_at = ClientClock::time_point::max();
+  // Since when no server could take it; max: one could. A server that answers UNAVAILABLE or ABORTED does not end the
+  // wait.
   ClientClock::time_point waiting_since = ClientClock::time_point::max();
 
  private:

@@ -5,11 +5,16 @@
 #include "absl/strings/str_cat.h"
 
 namespace engram {
+namespace {
+
+constexpr uint64_t kTokensKeptMax = uint64_t{1} << 62;  // more is no bound either, and its double still is a number
+
+}  // namespace
 
 TrackedSession::TrackedSession(uint64_t session_id, TrackedSessionOptions options)
-    : session_id_(session_id), options_(options) {
-  options_.tokens_kept = std::max<uint64_t>(options_.tokens_kept, options_.lookback);
-}
+    : session_id_(session_id),
+      options_(options),
+      kept_(std::min(options.tokens_kept, kTokensKeptMax) + options.lookback) {}
 
 uint64_t TrackedSession::reach() const {
   return begin_ == 0 || state_.has_value() ? begin_ : begin_ + options_.lookback;
@@ -32,7 +37,7 @@ uint64_t TrackedSession::Append(TrackedStep& step, absl::Span<const uint32_t> to
   segment.set_start_pos(start);
   segment.mutable_token_ids()->Add(tokens.begin(), tokens.end());
   segment.set_token_mask(std::string(mask.begin(), mask.end()));
-  step.tracked.push_back({index, view_, ++edit_, SeedAt(start)});
+  step.tracked.push_back({index, view_, ++edit_, SeedHere()});
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   mask_ += segment.token_mask();
   mask_.resize(tokens_.size(), 1);  // a mask of the wrong length is refused by the server
@@ -85,17 +90,20 @@ void TrackedSession::Close(TrackedStep& step) {
   Restart(0, {}, "");
 }
 
-v1::Segment TrackedSession::SeedAt(uint64_t position) const {
-  v1::Segment segment;
-  const auto lookback = std::min<size_t>(tokens_.size(), options_.lookback);
-  if (state_.has_value() && position == begin_) {
-    *segment.mutable_state() = *state_;
-  } else if (lookback >= std::min<uint64_t>(position, options_.lookback)) {
-    segment.mutable_lookback()->mutable_token_ids()->Add(tokens_.end() - static_cast<std::ptrdiff_t>(lookback),
-                                                         tokens_.end());
-    segment.mutable_lookback()->set_token_mask(mask_.substr(mask_.size() - lookback));
+v1::Segment TrackedSession::SeedHere() const {
+  v1::Segment seed;
+  if (state_.has_value() && begin_ > 0 && tokens_.size() < options_.lookback) {
+    seed.set_start_pos(begin_);
+    *seed.mutable_state() = *state_;
+    seed.mutable_token_ids()->Add(tokens_.begin(), tokens_.end());
+    seed.set_token_mask(mask_);
+    return seed;
   }
-  return segment;
+  const auto lookback = std::min<size_t>(tokens_.size(), options_.lookback);
+  seed.mutable_lookback()->mutable_token_ids()->Add(tokens_.end() - static_cast<std::ptrdiff_t>(lookback),
+                                                    tokens_.end());
+  seed.mutable_lookback()->set_token_mask(mask_.substr(mask_.size() - lookback));
+  return seed;
 }
 
 void TrackedSession::Restart(uint64_t begin, absl::Span<const uint32_t> tokens, std::string mask) {
@@ -108,8 +116,8 @@ void TrackedSession::Restart(uint64_t begin, absl::Span<const uint32_t> tokens, 
 }
 
 void TrackedSession::Trim() {
-  if (tokens_.size() < 2 * options_.tokens_kept) return;  // seldom, as it moves what is kept
-  const uint64_t surplus = tokens_.size() - options_.tokens_kept;
+  if (tokens_.size() <= 2 * kept_) return;  // seldom, as it moves what is kept
+  const uint64_t surplus = tokens_.size() - kept_;
   tokens_.erase(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(surplus));
   mask_.erase(0, surplus);
   begin_ += surplus;

@@ -23,7 +23,9 @@ struct TrackedSegment {
   int index = 0;  // of the segment in the request
   std::shared_ptr<ServerView> view;
   uint64_t edit = 0;  // see ServerView
-  v1::Segment seed;   // nothing but a seed of start_pos; none where the client has none
+  // A look-back of the segment's start_pos, or a state with its start_pos and the tokens from there to the segment,
+  // which are then sent once more. At position 0 neither.
+  v1::Segment seed;
 };
 
 // What Client::Submit takes: a request, to be filled freely, and what TrackedSession::Append noted about its segments.
@@ -36,14 +38,14 @@ struct TrackedStep {
 };
 
 struct TrackedSessionOptions {
-  uint64_t tokens_kept = 4096;  // and the last segment: how far back RewindTo and Fork reach; at least `lookback`
+  uint64_t tokens_kept = 4096;  // before the last segment: so far back RewindTo and Fork reach
   uint32_t lookback = 3;        // tokens of look-back a server needs: the model's max_ngram_size - 1, or more
 };
 
 // Talks to nobody: it fills segments in, and Client adds seeds where its server needs them. Submit the steps in the
 // order they were filled, all to one client. A segment whose step failed or was cancelled still counts as written: its
-// tokens stay part of the sequence unless RewindTo says otherwise. At most 10 bytes a token kept. Movable; not
-// thread-safe.
+// tokens stay part of the sequence unless RewindTo says otherwise. At most 10 bytes a token kept, look-back included.
+// Movable; not thread-safe.
 class TrackedSession {
  public:
   // A new session at position 0. `session_id` is the caller's choice, not 0, and unique among the client's live
@@ -52,7 +54,7 @@ class TrackedSession {
 
   uint64_t session_id() const { return session_id_; }
   uint64_t position() const { return begin_ + tokens_.size(); }  // of the next token
-  // The first position that RewindTo and Fork accept.
+  // The first position that RewindTo and Fork accept; from there on any server of the model can go on.
   uint64_t reach() const;
 
   // Adds a segment of these tokens to the step and moves on. `mask` is empty (all take part) or one byte a token.
@@ -63,9 +65,9 @@ class TrackedSession {
   // at or behind position() changes nothing. FAILED_PRECONDITION below reach(): call Seed then.
   absl::Status RewindTo(uint64_t position);
 
-  // Goes on at a position of which the caller knows what stands before it. The state is what another server exported;
-  // until `lookback` more tokens are appended only that state can bring the session back: a segment in between is
-  // refused with FAILED_PRECONDITION should its server be lost.
+  // Goes on at a position of which the caller knows what stands before it. The state is what another server exported.
+  // Until `lookback` more tokens are appended only that state can bring the session back, so that a segment in between
+  // is sent with the tokens before it that follow the state; their rows are left out of the result.
   void Seed(const v1::HashState& state);
   // INVALID_ARGUMENT: fewer tokens than min(position, lookback) or more than `position`, or a mask of another length.
   absl::Status Seed(uint64_t position, absl::Span<const uint32_t> tokens, absl::Span<const uint8_t> mask = {});
@@ -79,7 +81,7 @@ class TrackedSession {
 
  private:
   absl::Status CheckReach(uint64_t position) const;
-  v1::Segment SeedAt(uint64_t position) const;
+  v1::Segment SeedHere() const;  // of a segment that starts at position()
   // Everything before `position` becomes unknown but for the tokens [begin, position).
   void Restart(uint64_t begin, absl::Span<const uint32_t> tokens, std::string mask);
   void Trim();
@@ -87,6 +89,7 @@ class TrackedSession {
   uint64_t session_id_;
   TrackedSessionOptions options_;
   std::shared_ptr<ServerView> view_ = std::make_shared<ServerView>();
+  uint64_t kept_;  // tokens_kept and their look-back
   uint64_t edit_ = 0;
   uint64_t begin_ = 0;                  // position of tokens_[0]
   std::vector<uint32_t> tokens_;        // the history from begin_ on

@@ -31,9 +31,9 @@ struct Run {
   const CheckpointSequences& sequences;
   const std::vector<ServerUnderTest>& servers;
   const StreamsOptions& options;
-  const absl::Time end;
-  const std::string name;           // differs from run to run
-  std::deque<SessionBoard> boards;  // one a server
+  const std::string name;                   // differs from run to run
+  std::deque<SessionBoard> boards;          // one a server
+  absl::Time end = absl::InfiniteFuture();  // set once all streams have connected
   std::atomic<bool> stop{false};
 
   bool shares() const { return options.streams > 1 || options.forks.has_value(); }
@@ -160,7 +160,6 @@ StreamsReport RunStreams(const Oracle& oracle, const CheckpointSequences& sequen
           sequences,
           servers,
           options,
-          absl::Now() + options.duration,
           absl::StrFormat("engram-verify-%08x", std::random_device()()),
           std::deque<SessionBoard>(servers.size())};
   StreamsReport report;
@@ -169,12 +168,17 @@ StreamsReport RunStreams(const Oracle& oracle, const CheckpointSequences& sequen
     report.status = streams.emplace_back(run, number).Connect();
     if (!report.status.ok()) return report;
   }
+  run.end = absl::Now() + options.duration;
   std::vector<std::thread> threads;
   for (VerifyStream& stream : streams) threads.emplace_back(&VerifyStream::Work, &stream);
   for (std::thread& thread : threads) thread.join();
   for (VerifyStream& stream : streams) {
     stream.Leave();
     stream.AddTo(report);
+  }
+  if (report.status.ok() && report.counts.steps == 0) {
+    report.status = absl::DeadlineExceededError(
+        absl::StrCat("not one step was compared within --duration ", absl::FormatDuration(options.duration)));
   }
   return report;
 }

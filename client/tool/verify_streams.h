@@ -24,13 +24,13 @@ struct StreamsOptions {
   std::optional<double> forks;      // share of segments that fork; none: now and then
   double cancel = 0;                // share of steps that are cancelled
   bool speculative = false;
-  uint64_t seed = 1;   // of the first stream; the others' follow from it
-  uint64_t steps = 0;  // of all streams; 0: no such bound
-  absl::Duration duration = absl::InfiniteDuration();
+  uint64_t seed = 1;                                   // of the first stream; the others' follow from it
+  uint64_t steps = 0;                                  // of all streams; 0: no such bound
+  absl::Duration duration = absl::InfiniteDuration();  // once all streams have connected
 };
 
 struct StreamsReport {
-  absl::Status status;         // what ended the run early
+  absl::Status status;         // what ended the run early; DEADLINE_EXCEEDED where no step was compared
   std::string first_mismatch;  // of the lowest stream that has one; names the stream where there are several
   CompareCounts counts;        // of all streams
   TrafficCounts traffic;

@@ -40,7 +40,7 @@ class ClientRandomTest : public testing::TestWithParam<RandomCase> {
     return tokens;
   }
 
-  // Rewinds a session, or replaces it by a fork of another.
+  // Rewinds a session, replaces it by a fork of another, or forgets all but a state.
   void Disturb(size_t index) {
     Tracked& tracked = sessions_[index];
     const TrackedSession& source = sessions_[Random(kSessions)].session;
@@ -57,6 +57,8 @@ class ClientRandomTest : public testing::TestWithParam<RandomCase> {
       const uint64_t position = reach + Random(tracked.session.position() - reach + 1);
       ASSERT_TRUE(tracked.session.RewindTo(position).ok());
       tracked.sequence.RewindTo(position);
+    } else if (Random(5) == 0) {
+      tracked.session.Seed(tracked.sequence.State());
     }
   }
 
@@ -129,12 +131,13 @@ TEST_P(ClientRandomTest, EveryRowIdIsThatOfTheUnsplitSequence) {
   while (!due_.empty() && !HasFatalFailure()) CheckFirst();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ClientRandomTest,
-                         testing::Values(RandomCase{"ServersDie", {}, 12, 15, ""},
-                                         RandomCase{"ServersDieSharedName", {}, 12, 15, "replica-0"},
-                                         RandomCase{"SessionsAreEvicted", {"sessions.sessions_max=6"}, 1, 50, ""},
-                                         RandomCase{"StepsWaitForRoom", {"streams.steps_in_flight_max=2"}, 12, 0, ""}),
-                         [](const testing::TestParamInfo<RandomCase>& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, ClientRandomTest,
+    testing::Values(
+        RandomCase{"ServersDie", {}, 12, 15, ""}, RandomCase{"ServersDieSharedName", {}, 12, 15, "replica-0"},
+        RandomCase{"SessionsAreEvicted", {"sessions.sessions_max=6", "sessions.client_share_percent=100"}, 1, 50, ""},
+        RandomCase{"StepsWaitForRoom", {"streams.steps_in_flight_max=2"}, 12, 0, ""}),
+    [](const testing::TestParamInfo<RandomCase>& one) { return one.param.name; });
 
 }  // namespace
 }  // namespace engram

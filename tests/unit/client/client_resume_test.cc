@@ -1,13 +1,9 @@
 // The client against real servers that die: every step is answered once, with the row ids of the unsplit sequence.
 
-#include <gmock/gmock.h>
-
 #include "tests/unit/client/resume_fixture.h"
 
 namespace engram {
 namespace {
-
-using testing::HasSubstr;
 
 class ClientResumeTest : public testing::Test {
  protected:
@@ -113,7 +109,7 @@ TEST_F(ClientResumeTest, ForksOfSessionsThatTheServerHasLost) {
 }
 
 TEST_F(ClientResumeTest, BringsEvictedSessionsBack) {
-  KillableServer server({"sessions.sessions_max=2"});
+  KillableServer server({"sessions.sessions_max=2", "sessions.client_share_percent=100"});
   const auto client = *Client::Create(ResumeOptions({server.address()}));
   std::vector<TrackedSession> sessions;
   std::vector<Sequence> sequences;
@@ -125,33 +121,6 @@ TEST_F(ClientResumeTest, BringsEvictedSessionsBack) {
     for (size_t i = 0; i < sessions.size(); ++i) Check(*client, sessions[i], sequences[i], {round, 5, 6, 7});
   }
   EXPECT_EQ(server.server().sessions().sessions(), 2u);
-}
-
-TEST_F(ClientResumeTest, SaysWhatIsMissingBehindALostState) {
-  KillableServer server;
-  const auto client = *Client::Create(ResumeOptions({server.address()}));
-  TrackedStep first = HashStep();
-  first.request.set_return_states(true);
-  session_.Append(first, {1, 2, 3, 4, 5});
-  const StepResult exported = client->Run(std::move(first));
-  ASSERT_TRUE(exported.status.ok());
-  sequence_.Append({1, 2, 3, 4, 5});
-  TrackedSession imported(8);
-  imported.Seed(exported.segments[0].state());
-  Check(*client, imported, sequence_, {6, 7});
-  server.Kill();
-  server.Start();
-  TrackedStep step = HashStep();
-  imported.Append(step, {8});
-  session_.Append(step, {6});  // alongside one that can be brought back
-  const StepResult result = client->Run(std::move(step));
-  ASSERT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.segment_status(0).code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(result.segment_status(0).message(), HasSubstr("session 8 at position 7"));
-  EXPECT_THAT(result.segment_status(0).message(), HasSubstr("call Seed()"));
-  EXPECT_TRUE(result.segment_status(1).ok()) << result.segment_status(1);
-  ASSERT_TRUE(imported.Seed(7, {5, 6, 7}).ok());
-  Check(*client, imported, sequence_, {8});
 }
 
 TEST_F(ClientResumeTest, NeverBuildsOnASegmentThatWasRefused) {

@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <thread>
 
 #include "absl/synchronization/notification.h"
+#include "client/channel.h"
 #include "tests/unit/client/fake_service.h"
 
 namespace engram {
@@ -24,6 +26,26 @@ v1::StepRequest TwoLayers(uint64_t session_id, int tokens) {
   segment.set_session_id(session_id);
   for (int i = 0; i < tokens; ++i) segment.add_token_ids(static_cast<uint32_t>(i));
   return step;
+}
+
+TEST(ChannelTest, PingsAsItsOptionsSay) {
+  ConnectionOptions options;
+  options.keepalive = absl::Seconds(7);
+  options.keepalive_timeout = absl::Milliseconds(1500);
+  const auto value_of = [&options](const std::string& key) {
+    const grpc::ChannelArguments arguments = ArgumentsOf(options);
+    const grpc_channel_args all = arguments.c_channel_args();
+    for (size_t i = 0; i < all.num_args; ++i) {
+      if (key == all.args[i].key) return all.args[i].value.integer;
+    }
+    return -1;
+  };
+  EXPECT_EQ(value_of(GRPC_ARG_KEEPALIVE_TIME_MS), 7000);
+  EXPECT_EQ(value_of(GRPC_ARG_KEEPALIVE_TIMEOUT_MS), 1500) << "gRPC's own is 20 s";
+  options.keepalive_timeout = absl::InfiniteDuration();
+  EXPECT_EQ(value_of(GRPC_ARG_KEEPALIVE_TIMEOUT_MS), std::numeric_limits<int>::max());
+  options.keepalive = absl::InfiniteDuration();
+  EXPECT_EQ(value_of(GRPC_ARG_KEEPALIVE_TIME_MS), -1);
 }
 
 TEST(ConnectionTest, GetsWelcomeAndSaysWhoItIs) {

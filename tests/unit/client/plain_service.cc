@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/model_geometry.h"
 #include "tests/unit/client/plain_inbox.h"
 
@@ -77,6 +78,7 @@ grpc::Status PlainService::Stream(grpc::ServerContext*, FakeStream* stream) {
   v1::ClientMessage message;
   if (!stream->Read(&message) || !message.has_hello()) return {grpc::StatusCode::INVALID_ARGUMENT, "no Hello"};
   const std::string client = NameOf(message.hello());
+  absl::SleepFor(faults_.welcome_delay);
   v1::ServerMessage answer;
   *answer.mutable_welcome() = MakeWelcome();
   stream->Write(answer);

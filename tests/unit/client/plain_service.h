@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "client/tool/oracle.h"
 #include "client/tool/verify_servers.h"
 #include "model/mutex.h"
@@ -26,6 +27,7 @@ struct PlainFaults {
   bool lose_minus_zero = false;   // as ALL_REDUCE_BF16 over ranks
   bool flip_cancelled = false;    // answers each cancelled step with rows, the first of them with a flipped bit
   bool forget_cancelled = false;  // the history of cancelled steps does not stand
+  absl::Duration welcome_delay;   // no fault, but slow
 };
 
 // Listens on a free port of 127.0.0.1 until it is destroyed. Streams with one client_id share their sessions; a step

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -77,6 +78,15 @@ class Sequence {
   }
   void RewindTo(uint64_t position) { ids_.resize(position); }
   uint64_t length() const { return ids_.size(); }
+  // What a server would export of it.
+  v1::HashState State() const {
+    v1::HashState state;
+    state.set_position(length());
+    state.set_constants_digest(checkpoint_->constants_digest);
+    const size_t lookback = std::min<size_t>(ids_.size(), checkpoint_->geometry.max_ngram_size - 1);
+    state.mutable_compressed_ids()->Add(ids_.end() - static_cast<std::ptrdiff_t>(lookback), ids_.end());
+    return state;
+  }
 
   // [layers][tokens * K] of the positions from `begin` to the end.
   std::vector<std::vector<uint64_t>> RowIds(uint64_t begin) const {

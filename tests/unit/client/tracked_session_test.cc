@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+
 namespace engram {
 namespace {
 
@@ -71,12 +74,26 @@ TEST(TrackedSessionTest, TakesBackARefusedSegmentLongerThanWhatItKeeps) {
   EXPECT_THAT(SeedOf(session).lookback().token_ids(), ElementsAre(1, 1, 1));
 }
 
+TEST(TrackedSessionTest, ReachesBackAsFarAsPromised) {
+  TrackedSession session(7, {.tokens_kept = 16, .lookback = 3});
+  for (uint64_t position = 1; position < 200; ++position) {
+    TrackedStep step;
+    session.Append(step, {1});
+    ASSERT_LE(session.reach(), position - std::min<uint64_t>(position, 16 + 1)) << "and the last segment";
+  }
+  TrackedSession endless(8, {.tokens_kept = std::numeric_limits<uint64_t>::max()});
+  TrackedStep step;
+  endless.Append(step, std::vector<uint32_t>(1000, 1));
+  endless.Append(step, {1});
+  EXPECT_EQ(endless.reach(), 0u);
+}
+
 TEST(TrackedSessionTest, MemoryIsBounded) {
   TrackedSession session(7, {.tokens_kept = 100, .lookback = 3});
   for (int i = 0; i < 1000; ++i) {
     TrackedStep step;
     session.Append(step, {1, 2, 3});
-    ASSERT_LE(session.position() - session.reach(), 203u);
+    ASSERT_LE(session.position() - session.reach(), 2u * 103 + 3);
   }
 }
 
@@ -86,8 +103,13 @@ TEST(TrackedSessionTest, SeedsByStateUntilItHasTokensOfItsOwn) {
   EXPECT_EQ(SeedOf(session).state().position(), 40u);
   TrackedStep step;
   EXPECT_EQ(session.Append(step, {1, 2}), 40u);
-  EXPECT_EQ(SeedOf(session).seed_case(), v1::Segment::SEED_NOT_SET) << "two of three tokens";
-  EXPECT_TRUE(session.RewindTo(41).ok()) << "the server may know";
+  const v1::Segment replay = SeedOf(session);
+  EXPECT_EQ(replay.state().position(), 40u);
+  EXPECT_EQ(replay.start_pos(), 40u);
+  EXPECT_THAT(replay.token_ids(), ElementsAre(1, 2)) << "two of three tokens: the state, and what follows it";
+  EXPECT_EQ(replay.token_mask(), std::string("\1\1"));
+  EXPECT_TRUE(session.RewindTo(41).ok());
+  EXPECT_EQ(session.reach(), 40u);
   session.Append(step, {2, 3});
   EXPECT_THAT(SeedOf(session).lookback().token_ids(), ElementsAre(1, 2, 3));
   EXPECT_TRUE(session.RewindTo(40).ok());
