@@ -41,13 +41,12 @@ absl::StatusOr<Step> Admission::Admit(const StepOrigin& origin, const v1::StepRe
   if (request.timeout_ms() != 0) step.deadline = arrival + absl::Milliseconds(request.timeout_ms());
   if (absl::Status status = step_check_.Room(request, room, step); !status.ok()) return status;
 
-  ApplySegments(origin, request, room, step);
+  ApplySegments(origin, request, step);
   step.close_status = CloseSessions(origin, request);
   return step;
 }
 
-void Admission::ApplySegments(const StepOrigin& origin, const v1::StepRequest& request, const StepRoom& room,
-                              Step& step) const {
+void Admission::ApplySegments(const StepOrigin& origin, const v1::StepRequest& request, Step& step) const {
   absl::flat_hash_set<uint64_t> seen;
   uint64_t token_begin = 0;
   uint64_t answered = 0;
@@ -59,7 +58,7 @@ void Admission::ApplySegments(const StepOrigin& origin, const v1::StepRequest& r
       result = absl::InvalidArgumentError(
           absl::StrCat(PathOf(index), ".session_id = ", segment.session_id(), ": a session may be in a step once"));
     } else {
-      result = Apply(origin, request, index, room, token_begin, step);
+      result = Apply(origin, request, index, token_begin, step);
     }
     if (result.ok()) {
       answered += AnsweredTokens(segment, step.omit_masked_rows);
@@ -77,8 +76,7 @@ void Admission::ApplySegments(const StepOrigin& origin, const v1::StepRequest& r
 }
 
 absl::StatusOr<v1::SegmentResult> Admission::Apply(const StepOrigin& origin, const v1::StepRequest& request,
-                                                   size_t index, const StepRoom& room, uint64_t token_begin,
-                                                   Step& step) const {
+                                                   size_t index, uint64_t token_begin, Step& step) const {
   const v1::Segment& segment = request.segments(static_cast<int>(index));
   const std::string path = PathOf(index);
   const auto tokens = static_cast<size_t>(segment.token_ids_size());
@@ -88,7 +86,7 @@ absl::StatusOr<v1::SegmentResult> Admission::Apply(const StepOrigin& origin, con
                        .lookback = static_cast<uint32_t>(lookback)};
   const absl::Span<int32_t> ids = absl::MakeSpan(accepted.window).subspan(accepted.lookback);
   if (absl::Status status = segment_check_.Tokens(path, segment, ids); !status.ok()) return status;
-  absl::StatusOr<SessionSeed> seed = segment_check_.Seed(path, segment, origin.client, room.tokens_max);
+  absl::StatusOr<SessionSeed> seed = segment_check_.Seed(path, segment, origin.client);
   if (!seed.ok()) return seed.status();
 
   absl::StatusOr<SessionWritten> written = sessions_.Write({.key = {origin.client, segment.session_id()},

@@ -44,8 +44,8 @@ class Admission {
  private:
   // Validates and applies segment `index`; an accepted one is added to the step. OK says which result it has.
   absl::StatusOr<v1::SegmentResult> Apply(const StepOrigin& origin, const v1::StepRequest& request, size_t index,
-                                          const StepRoom& room, uint64_t token_begin, Step& step) const;
-  void ApplySegments(const StepOrigin& origin, const v1::StepRequest& request, const StepRoom& room, Step& step) const;
+                                          uint64_t token_begin, Step& step) const;
+  void ApplySegments(const StepOrigin& origin, const v1::StepRequest& request, Step& step) const;
   absl::Status CloseSessions(const StepOrigin& origin, const v1::StepRequest& request) const;
 
   const Geometry& geometry_;

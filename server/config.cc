@@ -82,6 +82,7 @@ SessionLimits SessionLimitsOf(const v1::ServerConfig& config) {
   limits.history_bytes_max = config.sessions().history_bytes_max();
   limits.tokens_max = config.sessions().tokens_max();
   limits.sessions_max = config.sessions().sessions_max();
+  limits.client_share_percent = config.sessions().client_share_percent();
   return limits;
 }
 

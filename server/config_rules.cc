@@ -44,6 +44,7 @@ constexpr NumberRule kNumberRules[] = {
     {"sessions", "history_bytes_max", kGiB, kMiB, 16 * kTiB},
     {"sessions", "tokens_max", 1048576, 16, uint64_t{1} << 32},
     {"sessions", "sessions_max", 65536, 1, 16777216},
+    {"sessions", "client_share_percent", 50, 1, 100},
     {"streams", "streams_max", 1024, 1, 65536},
     {"streams", "steps_in_flight_max", 64, 1, 65536},
     {"streams", "bytes_in_flight_max", kGiB, kMiB, 16 * kTiB},
@@ -52,6 +53,7 @@ constexpr NumberRule kNumberRules[] = {
     {"streams", "step_tokens_max", 65536, 1, 16777216},
     {"streams", "lookup_tokens_max", 128, 1, 65536},
     {"streams", "frame_bytes_max", kMiB, 64 * kKiB, kClientMessageBytes},
+    {"streams", "hello_timeout_ms", 10000, 10, kHourMs},
     {"scheduling", "round_bytes_max", 4 * kMiB, 64 * kKiB, kGiB},
     {"scheduling", "decode_tokens_max", 64, 0, 65536},
     {"scheduling", "queue_steps_max", 4096, 1, 1048576},
@@ -126,6 +128,12 @@ absl::Status ValidatePairs(const v1::ServerConfig& config) {
   if (config.sessions().history_bytes_max() < history_min) {
     return RefuseNumber("sessions.history_bytes_max", config.sessions().history_bytes_max(),
                         absl::StrCat("at least 8 * streams.step_tokens_max = ", history_min));
+  }
+  const uint64_t history_max = config.sessions().history_bytes_max();
+  if (SessionLimitsOf(config).ClientShareOf(history_max) < history_min) {
+    return RefuseNumber("sessions.client_share_percent", config.sessions().client_share_percent(),
+                        absl::StrCat("enough for 8 * streams.step_tokens_max = ", history_min,
+                                     " bytes of sessions.history_bytes_max ", history_max));
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/digest.h"
 #include "model/files/byte_level.h"
+#include "server/answer_bytes.h"
 #include "server/config.h"
 #include "shard/engine.h"
 
@@ -53,6 +54,18 @@ std::string LayerLine(const v1::Geometry& geometry, int layer, int ranks) {
   return line;
 }
 
+// The compressed ids of the tokens in flight, and of the message that is read.
+uint64_t StepBytesMax(const v1::StreamLimits& streams) {
+  return (uint64_t{streams.steps_in_flight_max()} + 1) * streams.step_tokens_max() * sizeof(int32_t);
+}
+
+// Row buffers come in powers of two.
+uint64_t ReplyBytesMax(const v1::ServerConfig& config) {
+  const v1::StreamLimits& streams = config.streams();
+  return 2 * (streams.unsent_bytes_max() + config.scheduling().round_bytes_max()) +
+         AnswerBytesMax(streams.unsent_bytes_max(), streams.segments_max());
+}
+
 }  // namespace
 
 std::string_view ServerVersion() { return ENGRAM_VERSION; }
@@ -91,9 +104,9 @@ std::vector<std::string> DescribeForLog(const v1::Model& model, const v1::Server
     lines.push_back(LayerLine(geometry, layer, static_cast<int>(model.ranks())));
   }
   lines.push_back(absl::StrCat("memory beside the rows: histories <= ", config.sessions().history_bytes_max(),
-                               " bytes; replies of a stream <= ",
-                               2 * (config.streams().unsent_bytes_max() + config.scheduling().round_bytes_max()),
-                               " bytes, of at most ", config.streams().streams_max(), " streams"));
+                               " bytes; steps of a stream <= ", StepBytesMax(config.streams()),
+                               " bytes and its replies <= ", ReplyBytesMax(config), " bytes, of at most ",
+                               config.streams().streams_max(), " streams"));
   return lines;
 }
 

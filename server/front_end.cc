@@ -112,7 +112,13 @@ void FrontEnd::OnStepFailure(const absl::Status& status) {
 
 absl::Status FrontEnd::Listen() {
   CheckOpenFiles(config_.streams().streams_max());
-  const ServiceContext context{model_, admission_, sessions_, gate_, scheduler_, config_.streams().streams_max()};
+  const ServiceContext context{model_,
+                               admission_,
+                               sessions_,
+                               gate_,
+                               scheduler_,
+                               config_.streams().streams_max(),
+                               absl::Milliseconds(config_.streams().hello_timeout_ms())};
   absl::StatusOr<std::unique_ptr<GrpcServer>> started = GrpcServer::Start(config_.listen().address(), context);
   // Neither a lost rank nor for ever: another process has the port, or the address is not ours.
   if (!started.ok()) return absl::AlreadyExistsError(started.status().message());

@@ -17,18 +17,21 @@ uint64_t ReferencesBytes(size_t chunks) { return CapacityFor(chunks) * History::
 
 }  // namespace
 
-HistoryChunk::HistoryChunk(uint64_t* counter) : bytes(counter) { *bytes += History::kChunkBytes; }
-
-HistoryChunk::HistoryChunk(const HistoryChunk& other) : ids(other.ids), bytes(other.bytes) {
-  *bytes += History::kChunkBytes;
+HistoryChunk::HistoryChunk(std::shared_ptr<HistoryTally> counter) : tally(std::move(counter)) {
+  tally->Add(History::kChunkBytes);
 }
 
-HistoryChunk::~HistoryChunk() { *bytes -= History::kChunkBytes; }
+HistoryChunk::HistoryChunk(const HistoryChunk& other, std::shared_ptr<HistoryTally> counter)
+    : ids(other.ids), tally(std::move(counter)) {
+  tally->Add(History::kChunkBytes);
+}
 
-History::History(History&& other) noexcept : bytes_(other.bytes_) { *this = std::move(other); }
+HistoryChunk::~HistoryChunk() { tally->Subtract(History::kChunkBytes); }
+
+History::History(History&& other) noexcept : tally_(other.tally_) { *this = std::move(other); }
 
 History& History::operator=(History&& other) noexcept {
-  std::swap(bytes_, other.bytes_);
+  tally_.swap(other.tally_);
   std::swap(charged_, other.charged_);
   std::swap(base_, other.base_);
   std::swap(length_, other.length_);
@@ -39,7 +42,7 @@ History& History::operator=(History&& other) noexcept {
 
 History::~History() {
   // An empty one may end outside the lock that guards the counter.
-  if (charged_ != 0) *bytes_ -= charged_;
+  if (charged_ != 0) tally_->Subtract(charged_);
 }
 
 size_t History::ChunksBefore(uint64_t position) const {
@@ -66,8 +69,8 @@ std::vector<int32_t> History::Read(uint64_t begin, uint64_t end) const {
   return ids;
 }
 
-History History::ForkAt(uint64_t position) const {
-  History fork(bytes_);
+History History::ForkAt(uint64_t position, std::shared_ptr<HistoryTally> tally) const {
+  History fork(std::move(tally));
   fork.RestartAt(base_);
   fork.first_chunk_ = first_chunk_;
   const size_t shared = ChunksUpTo(position);
@@ -88,10 +91,10 @@ void History::WriteAt(uint64_t position, absl::Span<const int32_t> ids) {
   const uint64_t end = position + ids.size();
   Resize(kept);
   Resize(ids.empty() ? kept : static_cast<size_t>((end + kTokens - 1) / kTokens - first_chunk_));
-  for (size_t i = kept; i < chunks_.size(); ++i) chunks_[i] = std::make_shared<HistoryChunk>(bytes_);
+  for (size_t i = kept; i < chunks_.size(); ++i) chunks_[i] = std::make_shared<HistoryChunk>(tally_);
   for (uint64_t done = 0; done < ids.size();) {
     std::shared_ptr<HistoryChunk>& chunk = chunks_[(position + done) / kTokens - first_chunk_];
-    if (chunk.use_count() > 1) chunk = std::make_shared<HistoryChunk>(*chunk);
+    if (chunk.use_count() > 1) chunk = std::make_shared<HistoryChunk>(*chunk, tally_);
     const uint64_t at = (position + done) % kTokens;
     const uint64_t count = std::min(ids.size() - done, kTokens - at);
     std::copy_n(ids.begin() + done, count, chunk->ids.begin() + at);
@@ -146,7 +149,7 @@ void History::Charge() {
     std::move(chunks_.begin(), chunks_.end(), std::back_inserter(tight));
     chunks_.swap(tight);
   }
-  *bytes_ += ReferencesBytes(chunks_.size()) - charged_;
+  tally_->Add(ReferencesBytes(chunks_.size()) - charged_);  // modulo 2^64: it may be less
   charged_ = ReferencesBytes(chunks_.size());
 }
 

@@ -41,7 +41,7 @@ v1::StepReply FailedReply(uint64_t step_id, uint64_t table_version, const absl::
   return reply;
 }
 
-std::string EncodeUpToPayload(const ReplyFrame& frame) {
+std::string EncodeUpToPayload(const ReplyFrame& frame, int field) {
   using google::protobuf::io::CodedOutputStream;
   const int payload_field = frame.hash_ids ? v1::StepReply::kHashIdsFieldNumber : v1::StepReply::kRowsFieldNumber;
   const auto payload_bytes = static_cast<uint32_t>(frame.payload.size());
@@ -53,7 +53,7 @@ std::string EncodeUpToPayload(const ReplyFrame& frame) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   CodedOutputStream out(&stream);
-  out.WriteTag(TagOf(v1::ServerMessage::kReplyFieldNumber));
+  out.WriteTag(TagOf(field));
   out.WriteVarint32(static_cast<uint32_t>(reply_bytes));
   frame.head.SerializeWithCachedSizes(&out);
   if (payload_bytes > 0) {

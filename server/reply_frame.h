@@ -37,10 +37,11 @@ void SetOutcome(const absl::Status& status, v1::StepReply& reply);
 v1::StepReply FailedReply(uint64_t step_id, uint64_t table_version, const absl::Status& status);
 
 // The bytes of a serialised ServerMessage.reply up to where the payload begins: tag and length of the whole, the head's
-// fields, tag and length of rows or hash_ids. Followed by the payload's bytes it is an ordinary ServerMessage.
-std::string EncodeUpToPayload(const ReplyFrame& frame);
+// fields, tag and length of rows or hash_ids. Followed by the payload's bytes it is an ordinary ServerMessage; with
+// `field` LookupReply.frames a LookupReply, to which more may be appended.
+std::string EncodeUpToPayload(const ReplyFrame& frame, int field = v1::ServerMessage::kReplyFieldNumber);
 
-// The same frame as one message, its payload copied: for unary replies and tests.
+// The same frame as one message, its payload copied.
 v1::StepReply CopyToMessage(const ReplyFrame& frame);
 
 }  // namespace engram

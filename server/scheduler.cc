@@ -151,7 +151,7 @@ void Scheduler::DeliverRound(std::vector<PickedFrame>& round) {
   }
 }
 
-v1::StepReply Scheduler::HeadOf(const Step& step, const Frame& frame) const {
+v1::StepReply Scheduler::HeadOf(Step& step, const Frame& frame) const {
   v1::StepReply head;
   head.set_step_id(step.step_id);
   head.set_table_version(options_.table_version);
@@ -161,7 +161,7 @@ v1::StepReply Scheduler::HeadOf(const Step& step, const Frame& frame) const {
     head.set_token_begin(frame.token_begin);
     head.set_token_count(frame.token_count);
   }
-  for (size_t i = frame.results_begin; i < frame.results_end; ++i) *head.add_results() = step.results[i];
+  for (size_t i = frame.results_begin; i < frame.results_end; ++i) *head.add_results() = std::move(step.results[i]);
   return head;
 }
 

@@ -54,6 +54,8 @@ class Scheduler {
   void FailAll(const absl::Status& status);
   // Bytes of reply buffers that the transport has not let go of.
   uint64_t unsent_bytes() const { return queue_.unsent_bytes(); }
+  // Of each stream, as in the options.
+  uint64_t unsent_bytes_max() const { return options_.unsent_bytes_max; }
   // Wakes WaitFor.
   void Wake() { doorbell_->Ring(); }
 
@@ -75,7 +77,8 @@ class Scheduler {
   absl::Status GatherRound(Engine& engine, std::vector<PickedFrame>& round);
   absl::Status GatherOneByOne(Engine& engine, std::vector<PickedFrame>& round);
   void DeliverRound(std::vector<PickedFrame>& round);
-  v1::StepReply HeadOf(const Step& step, const Frame& frame) const;
+  // Takes the frame's results out of the step: they are in one frame only, and not twice in memory.
+  v1::StepReply HeadOf(Step& step, const Frame& frame) const;
 
   const Geometry& geometry_;
   const SchedulerOptions options_;

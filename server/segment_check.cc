@@ -74,17 +74,13 @@ absl::Status SegmentCheck::Tokens(const std::string& path, const v1::Segment& se
 }
 
 absl::StatusOr<SessionSeed> SegmentCheck::SeedOf(const std::string& path, const v1::Lookback& lookback,
-                                                 uint64_t start_pos, uint64_t tokens_max) const {
+                                                 uint64_t start_pos) const {
   const auto tokens = static_cast<uint64_t>(lookback.token_ids_size());
   const std::string field = absl::StrCat(path, ".token_ids");
   if (tokens < LookbackAt(start_pos) || tokens > start_pos) {
     return Invalid(field, "",
                    absl::StrCat(tokens, " tokens: must be at least ", LookbackAt(start_pos), " and at most ", start_pos,
                                 " (start_pos)"));
-  }
-  if (tokens > tokens_max) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(field, ": ", tokens, " tokens: must be at most ", tokens_max, ", the tokens a step may have"));
   }
   SessionSeed seed{.kind = SessionSeed::Kind::kIds, .ids = std::vector<int32_t>(tokens), .fork_from = {}};
   absl::Status status = Compress(path, SpanOf(lookback.token_ids()), lookback.token_mask(), absl::MakeSpan(seed.ids));
@@ -140,10 +136,10 @@ absl::StatusOr<SessionSeed> SegmentCheck::SeedOf(const std::string& path, const 
 }
 
 absl::StatusOr<SessionSeed> SegmentCheck::Seed(const std::string& path, const v1::Segment& segment,
-                                               const std::string& client, uint64_t lookback_tokens_max) const {
+                                               const std::string& client) const {
   switch (segment.seed_case()) {
     case v1::Segment::kLookback:
-      return SeedOf(absl::StrCat(path, ".lookback"), segment.lookback(), segment.start_pos(), lookback_tokens_max);
+      return SeedOf(absl::StrCat(path, ".lookback"), segment.lookback(), segment.start_pos());
     case v1::Segment::kState:
       return SeedOf(absl::StrCat(path, ".state"), segment.state(), segment.start_pos());
     case v1::Segment::kForkFrom:

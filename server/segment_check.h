@@ -33,17 +33,15 @@ class SegmentCheck {
   // INVALID_ARGUMENT naming the field below `path` ("segments[3]"), its value and the bound.
   absl::Status Tokens(const std::string& path, const v1::Segment& segment, absl::Span<int32_t> out) const;
 
-  // Checks the seed and puts it in the store's terms; `client` is the name space a ForkFrom without client_id means,
-  // and `lookback_tokens_max` bounds a Lookback. INVALID_ARGUMENT, FAILED_PRECONDITION for another constants_digest, or
-  // RESOURCE_EXHAUSTED for too long a Lookback.
-  absl::StatusOr<SessionSeed> Seed(const std::string& path, const v1::Segment& segment, const std::string& client,
-                                   uint64_t lookback_tokens_max) const;
+  // Checks the seed and puts it in the store's terms; `client` is the name space a ForkFrom without client_id means.
+  // INVALID_ARGUMENT, or FAILED_PRECONDITION for another constants_digest.
+  absl::StatusOr<SessionSeed> Seed(const std::string& path, const v1::Segment& segment,
+                                   const std::string& client) const;
 
  private:
   absl::Status Compress(const std::string& path, absl::Span<const uint32_t> tokens, const std::string& mask,
                         absl::Span<int32_t> out) const;
-  absl::StatusOr<SessionSeed> SeedOf(const std::string& path, const v1::Lookback& lookback, uint64_t start_pos,
-                                     uint64_t tokens_max) const;
+  absl::StatusOr<SessionSeed> SeedOf(const std::string& path, const v1::Lookback& lookback, uint64_t start_pos) const;
   absl::StatusOr<SessionSeed> SeedOf(const std::string& path, const v1::HashState& state, uint64_t start_pos) const;
   absl::StatusOr<SessionSeed> SeedOf(const std::string& path, const v1::ForkFrom& fork, uint64_t start_pos,
                                      const std::string& client) const;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "absl/time/time.h"
 #include "engram/v1/engram.pb.h"
 #include "server/admission.h"
 #include "server/scheduler.h"
@@ -21,6 +22,7 @@ struct ServiceContext {
   StepGate& gate;
   Scheduler& scheduler;
   uint32_t streams_max;
+  absl::Duration hello_timeout = absl::InfiniteDuration();
 };
 
 }  // namespace engram

@@ -117,8 +117,9 @@ absl::StatusOr<SessionWritten> SessionStore::State::Stateless(const SessionWrite
 }
 
 absl::StatusOr<SessionStore::State::Plan> SessionStore::State::MakePlan(const SessionWrite& write,
+                                                                        const SessionSpace& space,
                                                                         const Session* target) {
-  Plan plan{.fresh = History(&bytes)};
+  Plan plan{.fresh = History(space.budget.held)};
   const History* known = target == nullptr ? nullptr : &target->history;
   // At position 0 there is no history to keep or to share, whatever a session's base is.
   const bool starts_anew = write.start_pos == 0 && (known == nullptr || known->base() != 0);
@@ -131,7 +132,9 @@ absl::StatusOr<SessionStore::State::Plan> SessionStore::State::MakePlan(const Se
     absl::StatusOr<std::shared_ptr<Session>> source = ForkSource(write);
     if (!source.ok()) return source.status();
     plan.replaces = source->get() != target || starts_anew;  // forking itself is an ordinary rewind
-    if (plan.replaces && write.start_pos != 0) plan.fresh = (*source)->history.ForkAt(write.start_pos);
+    if (plan.replaces && write.start_pos != 0) {
+      plan.fresh = (*source)->history.ForkAt(write.start_pos, space.budget.held);
+    }
   }
   if (plan.replaces) {
     plan.growth = plan.fresh.GrowthOf(plan.fresh.length(), write.seed.ids.size() + write.ids.size());
@@ -148,18 +151,26 @@ absl::StatusOr<SessionStore::State::Plan> SessionStore::State::MakePlan(const Se
 
 absl::StatusOr<SessionWritten> SessionStore::State::Write(const SessionWrite& write,
                                                           std::shared_ptr<Session>* written_session) {
+  SessionSpace& space = EnterSpace(write.key.client);
+  absl::StatusOr<SessionWritten> written = WriteIn(space, write, written_session);
+  LeaveSpace(space);
+  return written;
+}
+
+absl::StatusOr<SessionWritten> SessionStore::State::WriteIn(SessionSpace& space, const SessionWrite& write,
+                                                            std::shared_ptr<Session>* written_session) {
   std::shared_ptr<Session> target = Find(write.key);
   if (absl::Status status = CheckWritable(write, target.get()); !status.ok()) return status;
-  absl::StatusOr<Plan> plan = MakePlan(write, target.get());
+  absl::StatusOr<Plan> plan = MakePlan(write, space, target.get());
   if (!plan.ok()) return plan.status();
-  if (absl::Status status = MakeRoom(*plan, target.get()); !status.ok()) return status;
+  if (absl::Status status = MakeRoom(*plan, space, target.get()); !status.ok()) return status;
 
   // Nothing below can be refused.
-  if (target == nullptr) target = Insert(write.key);
+  if (target == nullptr) target = Insert(write.key.session_id, space);
   Unlist(*target);
   History& history = target->history;
   if (plan->replaces) {
-    history = History(&bytes);  // freed before its successor grows
+    history = History(space.budget.held);  // freed before its successor grows
     history = std::move(plan->fresh);
     history.WriteAt(history.length(), write.seed.ids);
   }

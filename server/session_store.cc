@@ -54,12 +54,12 @@ absl::Status SessionStore::Close(const SessionKey& key, uint64_t stream_id) {
 
 uint64_t SessionStore::history_bytes() const {
   MutexLock lock(state_->mu);
-  return state_->bytes;
+  return state_->all.held->bytes();
 }
 
 size_t SessionStore::sessions() const {
   MutexLock lock(state_->mu);
-  return state_->sessions;
+  return state_->all.sessions;
 }
 
 }  // namespace engram

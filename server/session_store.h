@@ -4,6 +4,7 @@
 #ifndef ENGRAM_SERVER_SESSION_STORE_H_
 #define ENGRAM_SERVER_SESSION_STORE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,6 +20,13 @@ struct SessionLimits {
   uint64_t history_bytes_max = uint64_t{1} << 30;
   uint64_t tokens_max = uint64_t{1} << 20;
   uint32_t sessions_max = 65536;
+  // What one client (name space) may have of sessions_max and hold of history_bytes_max; 100: all.
+  uint32_t client_share_percent = 100;
+
+  // At least 1.
+  uint64_t ClientShareOf(uint64_t max) const {
+    return std::max<uint64_t>(1, max / 100 * client_share_percent + max % 100 * client_share_percent / 100);
+  }
 };
 
 // Private name spaces begin with it. No client_id does: it is no UTF-8, and Protobuf strings are.
@@ -73,7 +81,7 @@ struct SessionWritten {
 };
 
 // Thread-safe; outlives every SessionUse. History is stored in chunks of int32 and counted exactly against
-// history_bytes_max, with a fixed share for each session.
+// history_bytes_max, with a fixed amount for each session.
 class SessionStore {
  public:
   SessionStore(SessionLimits limits, uint32_t lookback_max);
@@ -88,8 +96,9 @@ class SessionStore {
   //   too
   //                        short fork source: names the position and the known history.
   //   ABORTED              the session has steps in flight on another stream.
-  //   RESOURCE_EXHAUSTED   tokens_max, or sessions_max or history_bytes_max where no idle session can give way, with
-  //   the bound.
+  //   RESOURCE_EXHAUSTED   tokens_max, the client's share where no idle session of its own can give way, or
+  //   sessions_max or
+  //                        history_bytes_max where none at all can, with the bound.
   // Required: kIds holds at least min(start_pos, lookback_max) and at most start_pos ids; start_pos + ids.size() <
   // 2^64.
   absl::StatusOr<SessionWritten> Write(const SessionWrite& write);

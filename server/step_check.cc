@@ -21,15 +21,25 @@ uint64_t RowBytes(const Geometry& geometry, v1::RowFormat format) {
   }
 }
 
-uint64_t TokensOf(const v1::StepRequest& request) {
-  uint64_t tokens = 0;
-  for (const v1::Segment& segment : request.segments()) tokens += static_cast<uint64_t>(segment.token_ids_size());
-  return tokens;
+absl::Status CheckCount(const char* field, uint64_t count, uint32_t max) {
+  if (count <= max) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(field, ": ", count, " of them: segments_max is ", max));
 }
 
-absl::Status CheckCount(const char* field, int count, uint32_t max) {
-  if (static_cast<uint64_t>(count) <= max) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(field, ": ", count, " of them: segments_max is ", max));
+// The tokens that hashing needs before a segment are free, so that every step may be seeded; what a Lookback has beyond
+// them counts as the step's own tokens do, since it costs the same to send and to keep.
+absl::Status CheckTokens(const v1::StepRequest& request, uint64_t lookback_free, const StepRoom& room) {
+  uint64_t tokens = 0;
+  uint64_t lookback = 0;
+  for (const v1::Segment& segment : request.segments()) {
+    const auto given = static_cast<uint64_t>(segment.lookback().token_ids_size());
+    tokens += static_cast<uint64_t>(segment.token_ids_size());
+    lookback += given - std::min(given, lookback_free);
+  }
+  if (tokens + lookback <= room.tokens_max) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the step has ", tokens + lookback, " tokens, ", lookback,
+                                                   " of them long look-back: ", room.tokens_max_name, " is ",
+                                                   room.tokens_max));
 }
 
 }  // namespace
@@ -40,17 +50,17 @@ uint64_t AnsweredTokens(const v1::Segment& segment, bool omit_masked_rows) {
   return tokens - static_cast<uint64_t>(std::count(segment.token_mask().begin(), segment.token_mask().end(), '\0'));
 }
 
+absl::Status CheckSegmentCount(uint64_t count, const v1::Limits& limits) {
+  return CheckCount("segments", count, limits.segments_max());
+}
+
 absl::Status StepCheck::Counts(const v1::StepRequest& request, const StepRoom& room) const {
+  const auto segments = static_cast<uint64_t>(request.segments_size());
+  const auto closes = static_cast<uint64_t>(request.close_sessions_size());
   const uint32_t segments_max = model_.limits().segments_max();
-  if (absl::Status status = CheckCount("segments", request.segments_size(), segments_max); !status.ok()) return status;
-  if (absl::Status status = CheckCount("close_sessions", request.close_sessions_size(), segments_max); !status.ok()) {
-    return status;
-  }
-  const uint64_t tokens = TokensOf(request);
-  if (tokens > room.tokens_max) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the step has ", tokens, " tokens: ", room.tokens_max_name, " is ", room.tokens_max));
-  }
+  if (absl::Status status = CheckSegmentCount(segments, model_.limits()); !status.ok()) return status;
+  if (absl::Status status = CheckCount("close_sessions", closes, segments_max); !status.ok()) return status;
+  if (absl::Status status = CheckTokens(request, geometry_.max_ngram_size - 1, room); !status.ok()) return status;
   const auto zero = std::find(request.close_sessions().begin(), request.close_sessions().end(), 0);
   if (zero != request.close_sessions().end()) {
     return absl::InvalidArgumentError(absl::StrCat("close_sessions[", zero - request.close_sessions().begin(),

@@ -21,12 +21,15 @@ struct StepRoom {
   uint64_t steps_max = 0;  // for messages
   uint64_t bytes_free = 0;
   uint64_t bytes_max = 0;
-  uint64_t tokens_max = 0;  // step_tokens_max, or lookup_tokens_max
+  uint64_t tokens_max = 0;  // step_tokens_max, or lookup_tokens_max: long look-back counts
   const char* tokens_max_name = "step_tokens_max";
 };
 
 // Tokens of a segment that have rows in the answer.
 uint64_t AnsweredTokens(const v1::Segment& segment, bool omit_masked_rows);
+
+// RESOURCE_EXHAUSTED naming segments_max where a step has more segments.
+absl::Status CheckSegmentCount(uint64_t count, const v1::Limits& limits);
 
 // Checks steps against one model. The arguments must outlive it. Immutable, thread-safe.
 class StepCheck {

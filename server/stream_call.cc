@@ -6,12 +6,6 @@
 #include "server/stream_registry.h"
 
 namespace engram {
-namespace {
-
-// Answers to refused steps that may queue before reading pauses: a client that never reads cannot fill our memory.
-constexpr size_t kRefusalsMax = 1024;
-
-}  // namespace
 
 void StreamCall::AnnounceDrain(const std::string& why) {
   {
@@ -48,13 +42,11 @@ void StreamCall::Deliver(ReplyFrame frame) {
   Pump();
 }
 
-void StreamCall::OnMessage(const v1::ClientMessage& message, absl::Time arrival) {
-  const absl::Status status = Handle(message, arrival);
+void StreamCall::OnBytes(OpenBytes open, absl::Time arrival) {
+  const absl::Status status = Decode(open, arrival);
   if (!status.ok()) return Break(status);
   ReadOn();
 }
-
-void StreamCall::OnUndecodable() { Break(absl::InvalidArgumentError("a message of the stream is no ClientMessage")); }
 
 void StreamCall::OnHalfClose() {
   {
@@ -68,7 +60,8 @@ void StreamCall::ReadOn() {
   {
     MutexLock lock(mu_);
     if (broken_ || finished_) return;
-    read_paused_ = outbox_.refusals() >= kRefusalsMax;
+    // A client that never reads cannot fill our memory.
+    read_paused_ = outbox_.answer_bytes() >= context_.scheduler.unsent_bytes_max();
     if (read_paused_) return;
   }
   transport_.Read();
@@ -79,12 +72,17 @@ void StreamCall::OnWritten(bool ok) {
   {
     MutexLock lock(mu_);
     writing_ = false;
-    resume = read_paused_ && !broken_ && outbox_.refusals() < kRefusalsMax / 2;
+    resume = read_paused_ && !broken_ && outbox_.answer_bytes() < context_.scheduler.unsent_bytes_max() / 2;
     if (resume) read_paused_ = false;
   }
   if (!ok) Break(absl::UnavailableError("the client is gone"));
   Pump();  // also where the stream was broken before: Finish waited for this write
   if (resume) ReadOn();
+}
+
+uint64_t StreamCall::answer_bytes() {
+  MutexLock lock(mu_);
+  return outbox_.answer_bytes();
 }
 
 void StreamCall::OnCancel() { Break(absl::CancelledError("the call was cancelled")); }

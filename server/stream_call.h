@@ -7,8 +7,10 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "google/protobuf/io/zero_copy_stream.h"
 #include "model/mutex.h"
 #include "server/reply_frame.h"
 #include "server/service_context.h"
@@ -24,17 +26,18 @@ class StreamRegistry;
 class StreamTransport {
  public:
   virtual ~StreamTransport() = default;
-  virtual void Read() = 0;                              // OnMessage, OnUndecodable or OnHalfClose; one at a time
+  virtual void Read() = 0;                              // OnBytes or OnHalfClose; one at a time
   virtual void Write(OutMessage message) = 0;           // OnWritten; one at a time
   virtual void Finish(const absl::Status& status) = 0;  // OnDone; once, after the last Write was answered
 };
 
 // Life cycle: made, added to the registry, the first Read started by the transport's owner, then events, OnDone last,
 // which takes it out of the registry. The scheduler may hold it a moment longer; the transport is not touched any more.
-// One read and one write are outstanding at most. No event blocks or hashes: steps are admitted and handed to the
+// One read and one write are outstanding at most; nothing is read while unsent_bytes_max bytes of answers wait, besides
+// rows, which the scheduler bounds. No event blocks or hashes: steps are admitted and handed to the
 // scheduler, whose engine thread answers through Deliver.
 //
-// Events may come from any thread, those of reading (OnMessage, OnUndecodable, OnHalfClose) one after another, and
+// Events may come from any thread, those of reading (OnBytes, OnHalfClose) one after another, and
 // OnDone when all others have returned.
 //
 // Finish is called exactly once, and not while a write is outstanding: at once when the stream is broken (protocol
@@ -46,8 +49,9 @@ class StreamCall final : public FrameSink, public std::enable_shared_from_this<S
   StreamCall(const ServiceContext& context, StreamRegistry& registry, StreamTransport& transport)
       : context_(context), registry_(registry), transport_(transport) {}
 
-  void OnMessage(const v1::ClientMessage& message, absl::Time arrival);
-  void OnUndecodable();
+  // A message as it came; `open` gives its bytes from the beginning, each time it is called.
+  using OpenBytes = absl::FunctionRef<std::unique_ptr<google::protobuf::io::ZeroCopyInputStream>()>;
+  void OnBytes(OpenBytes open, absl::Time arrival);
   void OnHalfClose();
   void OnWritten(bool ok);
   void OnCancel();
@@ -57,18 +61,25 @@ class StreamCall final : public FrameSink, public std::enable_shared_from_this<S
   void AnnounceDrain(const std::string& why);
   // Ends the stream as soon as every admitted step is answered: OK where the client had half-closed, else `status`.
   void EndWhenAnswered(const absl::Status& status);
+  // Ends the stream at once.
+  void End(const absl::Status& status) { Break(status); }
+  // Bytes that answers without rows take, of steps in flight and of refused ones.
+  uint64_t answer_bytes();
 
   void Deliver(ReplyFrame frame) override;
 
  private:
   // Each returns the status the stream must end with.
+  absl::Status Decode(OpenBytes open, absl::Time arrival);
   absl::Status Handle(const v1::ClientMessage& message, absl::Time arrival);
   absl::Status HandleHello(const v1::Hello& hello);
   absl::Status HandleStep(const v1::StepRequest& request, absl::Time arrival);
   absl::Status HandleCancel(const v1::CancelStep& cancel);
+  absl::Status TakeStepId(uint64_t step_id);
 
   // What admission says of the step; a refusal is the step's own.
   absl::Status AdmitStep(const v1::StepRequest& request, absl::Time arrival);
+  void Refuse(uint64_t step_id, const absl::Status& refused);
   StepRoom RoomNow();
   uint64_t SchedulerStream();
   void PushDrain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -4,7 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/answer_bytes.h"
 #include "server/stream_call.h"
+#include "server/stream_registry.h"
+#include "server/wire_scan.h"
 
 namespace engram {
 namespace {
@@ -18,6 +21,23 @@ v1::ServerMessage WelcomeOf(const v1::Model& model) {
 }
 
 }  // namespace
+
+// Decoding takes many times the memory of some messages, so what they hold is looked at before.
+absl::Status StreamCall::Decode(OpenBytes open, absl::Time arrival) {
+  const absl::Status undecodable = absl::InvalidArgumentError("a message of the stream is no ClientMessage");
+  const WireScan scan = ScanClientMessage(*open());
+  if (!scan.well_formed) return undecodable;
+  const v1::Limits& limits = context_.model.limits();
+  if (absl::Status status = CheckUnknownFields(scan, limits); !status.ok()) return status;
+  if (const absl::Status refused = CheckSegmentCount(scan.segments, limits); !refused.ok()) {
+    if (absl::Status status = TakeStepId(scan.step_id); !status.ok()) return status;
+    Refuse(scan.step_id, refused);
+    return absl::OkStatus();
+  }
+  v1::ClientMessage message;
+  if (!message.ParseFromZeroCopyStream(open().get())) return undecodable;
+  return Handle(message, arrival);
+}
 
 absl::Status StreamCall::Handle(const v1::ClientMessage& message, absl::Time arrival) {
   switch (message.kind_case()) {
@@ -37,6 +57,7 @@ absl::Status StreamCall::HandleHello(const v1::Hello& hello) {
   if (absl::Status status = context_.admission.CheckHello(hello); !status.ok()) return status;
   client_private_ = hello.client_id().empty();
   client_ = client_private_ ? context_.sessions.PrivateClient() : hello.client_id();
+  registry_.SaidHello(this);
   const uint64_t stream_id = context_.scheduler.OpenStream(shared_from_this());
   {
     MutexLock lock(mu_);
@@ -49,24 +70,30 @@ absl::Status StreamCall::HandleHello(const v1::Hello& hello) {
   return absl::OkStatus();
 }
 
-absl::Status StreamCall::HandleStep(const v1::StepRequest& request, absl::Time arrival) {
+absl::Status StreamCall::TakeStepId(uint64_t step_id) {
   if (client_.empty()) return absl::InvalidArgumentError("step: the first message of a stream must be hello");
-  if (any_step_ && request.step_id() <= last_step_id_) {
+  if (any_step_ && step_id <= last_step_id_) {
     return absl::InvalidArgumentError(
-        absl::StrCat("step_id ", request.step_id(), ": must be greater than the step_id before it, ", last_step_id_));
+        absl::StrCat("step_id ", step_id, ": must be greater than the step_id before it, ", last_step_id_));
   }
   any_step_ = true;
-  last_step_id_ = request.step_id();
+  last_step_id_ = step_id;
+  return absl::OkStatus();
+}
+
+absl::Status StreamCall::HandleStep(const v1::StepRequest& request, absl::Time arrival) {
+  if (absl::Status status = TakeStepId(request.step_id()); !status.ok()) return status;
   const absl::Status refused = AdmitStep(request, arrival);
-  if (refused.ok()) return absl::OkStatus();
+  if (!refused.ok()) Refuse(request.step_id(), refused);
+  return absl::OkStatus();
+}
+
+void StreamCall::Refuse(uint64_t step_id, const absl::Status& refused) {
   {
     MutexLock lock(mu_);
-    if (!broken_) {
-      outbox_.PushRefusal(FailedReply(request.step_id(), context_.model.table_version(), refused));
-    }
+    if (!broken_) outbox_.PushRefusal(FailedReply(step_id, context_.model.table_version(), refused));
   }
   Pump();
-  return absl::OkStatus();
 }
 
 absl::Status StreamCall::AdmitStep(const v1::StepRequest& request, absl::Time arrival) {
@@ -78,7 +105,7 @@ absl::Status StreamCall::AdmitStep(const v1::StepRequest& request, absl::Time ar
   if (!step.ok()) return step.status();
   {
     MutexLock lock(mu_);
-    if (!broken_) outbox_.AddStep(step->step_id, step->reply_bytes);
+    if (!broken_) outbox_.AddStep(step->step_id, step->reply_bytes, AnswerBytes(*step));
   }
   context_.scheduler.Submit(stream_id, *std::move(ticket), *std::move(step));
   return absl::OkStatus();

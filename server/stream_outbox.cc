@@ -3,17 +3,25 @@
 #include <algorithm>
 #include <utility>
 
-namespace engram {
+#include "server/answer_bytes.h"
 
-void StreamOutbox::AddStep(uint64_t step_id, uint64_t reply_bytes) {
-  steps_[step_id] = reply_bytes;
+namespace engram {
+namespace {
+
+uint64_t RefusalBytes(const v1::StepReply& reply) { return kRefusalBytes + reply.message().size(); }
+
+}  // namespace
+
+void StreamOutbox::AddStep(uint64_t step_id, uint64_t reply_bytes, uint64_t answer_bytes) {
+  steps_[step_id] = OpenStep{reply_bytes, answer_bytes};
   bytes_in_flight_ += reply_bytes;
+  answer_bytes_ += answer_bytes;
 }
 
 void StreamOutbox::PushFrame(ReplyFrame frame) { (frame.decode ? decode_ : other_).push_back(std::move(frame)); }
 
 void StreamOutbox::PushRefusal(const v1::StepReply& reply) {
-  ++refusals_;
+  answer_bytes_ += RefusalBytes(reply);
   decode_.push_back(ReplyFrame{reply, ArenaLease(), false, true});
 }
 
@@ -54,13 +62,16 @@ std::optional<OutMessage> StreamOutbox::Take() {
 void StreamOutbox::Account(const ReplyFrame& frame) {
   const auto step = steps_.find(frame.head.step_id());
   if (step == steps_.end()) {
-    --refusals_;
+    answer_bytes_ -= RefusalBytes(frame.head);
     return;
   }
-  const uint64_t paid = frame.last() ? step->second : std::min<uint64_t>(step->second, frame.payload.size());
-  step->second -= paid;
+  OpenStep& open = step->second;
+  const uint64_t paid = frame.last() ? open.reply_bytes : std::min<uint64_t>(open.reply_bytes, frame.payload.size());
+  open.reply_bytes -= paid;
   bytes_in_flight_ -= paid;
-  if (frame.last()) steps_.erase(step);
+  if (!frame.last()) return;
+  answer_bytes_ -= open.answer_bytes;
+  steps_.erase(step);
 }
 
 }  // namespace engram

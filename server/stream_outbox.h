@@ -25,8 +25,8 @@ struct OutMessage {
 // read it may send the next step at once. Not thread-safe.
 class StreamOutbox {
  public:
-  // An admitted step that owes so many bytes of rows.
-  void AddStep(uint64_t step_id, uint64_t reply_bytes);
+  // An admitted step that owes so many bytes of rows, and takes `answer_bytes` besides.
+  void AddStep(uint64_t step_id, uint64_t reply_bytes, uint64_t answer_bytes);
   // A frame of an admitted step.
   void PushFrame(ReplyFrame frame);
   // The answer to a step that was not admitted.
@@ -43,18 +43,24 @@ class StreamOutbox {
   bool idle() const { return steps_.empty() && control_.empty() && decode_.empty() && other_.empty(); }
   uint64_t steps_in_flight() const { return steps_.size(); }
   uint64_t bytes_in_flight() const { return bytes_in_flight_; }
-  // Queued answers to refused steps. They are not in flight, so whoever reads from the client bounds them.
-  size_t refusals() const { return refusals_; }
+  // Memory of all that is no row: results of steps in flight, and queued answers to refused steps. Whoever reads from
+  // the client bounds it.
+  uint64_t answer_bytes() const { return answer_bytes_; }
 
  private:
+  struct OpenStep {
+    uint64_t reply_bytes = 0;  // still owed
+    uint64_t answer_bytes = 0;
+  };
+
   void Account(const ReplyFrame& frame);
 
   std::deque<std::string> control_;
   std::deque<ReplyFrame> decode_;
   std::deque<ReplyFrame> other_;
-  std::unordered_map<uint64_t, uint64_t> steps_;  // step_id -> bytes it still owes
+  std::unordered_map<uint64_t, OpenStep> steps_;  // by step_id
   uint64_t bytes_in_flight_ = 0;
-  size_t refusals_ = 0;
+  uint64_t answer_bytes_ = 0;
 };
 
 }  // namespace engram

@@ -16,15 +16,45 @@ constexpr absl::Duration kDrainGrace = absl::Seconds(1);
 }  // namespace
 
 absl::Status StreamRegistry::Add(std::shared_ptr<StreamCall> call) {
-  MutexLock lock(mu_);
-  if (!closed_.ok()) return closed_;
-  if (calls_.size() >= streams_max_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the server has streams_max = ", streams_max_, " streams open; close one or wait"));
+  std::shared_ptr<StreamCall> gives_way;
+  {
+    MutexLock lock(mu_);
+    if (!closed_.ok()) return closed_;
+    const bool full = calls_.size() - leaving_ >= streams_max_;
+    if (full) gives_way = MakeRoom();
+    if (full && gives_way == nullptr) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the server has streams_max = ", streams_max_, " streams open; close one or wait"));
+    }
+    Open& open = calls_[call.get()];
+    open.silent = silent_.insert(silent_.end(), Silent{call.get(), Clock::now()});
+    open.call = std::move(call);
   }
-  const StreamCall* key = call.get();
-  calls_.emplace(key, std::move(call));
+  // Outside the lock, since it comes back to Remove.
+  if (gives_way != nullptr) {
+    gives_way->End(absl::DeadlineExceededError(
+        absl::StrCat("no Hello for hello_timeout_ms = ", absl::ToInt64Milliseconds(hello_timeout_),
+                     ", and another stream wants the place")));
+  }
   return absl::OkStatus();
+}
+
+std::shared_ptr<StreamCall> StreamRegistry::MakeRoom() {
+  if (silent_.empty() || absl::FromChrono(Clock::now() - silent_.front().since) < hello_timeout_) return nullptr;
+  Open& open = calls_.at(silent_.front().call);
+  NotSilent(open);
+  open.leaving = true;
+  ++leaving_;
+  return open.call;
+}
+
+void StreamRegistry::SaidHello(const StreamCall* call) {
+  MutexLock lock(mu_);
+  if (const auto found = calls_.find(call); found != calls_.end()) NotSilent(found->second);
+}
+
+void StreamRegistry::NotSilent(Open& open) {
+  if (open.silent.has_value()) silent_.erase(*std::exchange(open.silent, std::nullopt));
 }
 
 void StreamRegistry::Remove(const StreamCall* call) {
@@ -32,7 +62,9 @@ void StreamRegistry::Remove(const StreamCall* call) {
   MutexLock lock(mu_);
   const auto found = calls_.find(call);
   if (found == calls_.end()) return;
-  removed = std::move(found->second);
+  NotSilent(found->second);
+  if (found->second.leaving) --leaving_;
+  removed = std::move(found->second.call);
   calls_.erase(found);
   if (calls_.empty()) emptied_.NotifyAll();
 }
@@ -46,7 +78,7 @@ std::vector<std::shared_ptr<StreamCall>> StreamRegistry::All() {
   MutexLock lock(mu_);
   std::vector<std::shared_ptr<StreamCall>> all;
   all.reserve(calls_.size());
-  for (const auto& [key, call] : calls_) all.push_back(call);
+  for (const auto& [key, open] : calls_) all.push_back(open.call);
   return all;
 }
 
@@ -65,8 +97,13 @@ size_t StreamRegistry::streams() {
   return calls_.size();
 }
 
+uint64_t StreamRegistry::answer_bytes() {
+  uint64_t bytes = 0;
+  for (const auto& call : All()) bytes += call->answer_bytes();
+  return bytes;
+}
+
 bool StreamRegistry::WaitEmpty(absl::Duration wait) {
-  using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + absl::ToChronoMicroseconds(std::min(wait, absl::Hours(2)));
   MutexLock lock(mu_);
   for (auto now = Clock::now(); !calls_.empty() && now < end; now = Clock::now()) {

@@ -2,24 +2,27 @@
 
 #include <string>
 
+#include "server/grpc/wire.h"
 #include "server/process_memory.h"
 
 namespace engram {
 
-grpc::ServerUnaryReactor* AdminService::GetStatus(grpc::CallbackServerContext* call, const v1::GetStatusRequest*,
-                                                  v1::ServerStatus* reply) {
+grpc::ServerUnaryReactor* AdminService::GetStatus(grpc::CallbackServerContext* call, const grpc::ByteBuffer*,
+                                                  grpc::ByteBuffer* reply) {
+  v1::ServerStatus status;
   const absl::Status taking = context_.gate.status();
-  reply->set_code(static_cast<int32_t>(taking.code()));
-  reply->set_message(std::string(taking.message()));
-  reply->set_streams(lookups_.streams().streams());
-  reply->set_lookups(lookups_.open_lookups());
-  reply->set_steps_in_flight(static_cast<uint64_t>(context_.gate.steps()));
-  reply->set_unsent_bytes(context_.scheduler.unsent_bytes());
-  reply->set_sessions(context_.sessions.sessions());
-  reply->set_history_bytes(context_.sessions.history_bytes());
+  status.set_code(static_cast<int32_t>(taking.code()));
+  status.set_message(std::string(taking.message()));
+  status.set_streams(lookups_.streams().streams());
+  status.set_lookups(lookups_.open_lookups());
+  status.set_steps_in_flight(static_cast<uint64_t>(context_.gate.steps()));
+  status.set_unsent_bytes(context_.scheduler.unsent_bytes() + lookups_.streams().answer_bytes());
+  status.set_sessions(context_.sessions.sessions());
+  status.set_history_bytes(context_.sessions.history_bytes());
   const ProcessMemory memory = ReadProcessMemory();
-  reply->set_resident_bytes(memory.resident_bytes);
-  reply->set_anonymous_bytes(memory.anonymous_bytes);
+  status.set_resident_bytes(memory.resident_bytes);
+  status.set_anonymous_bytes(memory.anonymous_bytes);
+  *reply = ToByteBuffer(status);
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
   return reactor;

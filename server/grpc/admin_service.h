@@ -9,14 +9,14 @@
 
 namespace engram {
 
-// Reads gauges and nothing else; thread-safe.
-class AdminService final : public v1::EngramAdmin::CallbackService {
+// Reads gauges and nothing else; thread-safe. A request says nothing, and is not decoded.
+class AdminService final : public v1::EngramAdmin::WithRawCallbackMethod_GetStatus<v1::EngramAdmin::Service> {
  public:
   // Both arguments must outlive it.
   AdminService(const ServiceContext& context, LookupService& lookups) : context_(context), lookups_(lookups) {}
 
-  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* call, const v1::GetStatusRequest* request,
-                                      v1::ServerStatus* reply) override;
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* call, const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* reply) override;
 
  private:
   const ServiceContext context_;

@@ -6,13 +6,13 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
-#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "model/request_bound.h"
 #include "server/grpc/admin_service.h"
 #include "server/grpc/lookup_service.h"
 
@@ -21,17 +21,6 @@ namespace {
 
 constexpr const char* kServiceName = "engram.v1.EngramLookup";
 constexpr absl::Duration kLastCallsGrace = absl::Seconds(10);
-
-// An upper bound of a ClientMessage within the limits: five bytes an id, one a mask, and room for each segment's own
-// fields, its look-back and the name of the client it forks from.
-int ReceiveBytesMax(const v1::Limits& limits) {
-  constexpr uint64_t kTokenBytes = 6;
-  constexpr uint64_t kSegmentBytes = 512;
-  constexpr uint64_t kBase = uint64_t{4} << 20;
-  constexpr uint64_t kMax = uint64_t{1} << 30;
-  const uint64_t bytes = kBase + kTokenBytes * limits.step_tokens_max() + kSegmentBytes * limits.segments_max();
-  return static_cast<int>(std::min(bytes, kMax));
-}
 
 // Clients may ping every 10 s, with or without calls; we look for dead ones every minute.
 void SetKeepalive(grpc::ServerBuilder& builder) {
@@ -42,7 +31,7 @@ void SetKeepalive(grpc::ServerBuilder& builder) {
 }
 
 void SetLimits(grpc::ServerBuilder& builder, const v1::Limits& limits) {
-  builder.SetMaxReceiveMessageSize(ReceiveBytesMax(limits));
+  builder.SetMaxReceiveMessageSize(static_cast<int>(RequestBytesMax(limits.step_tokens_max(), limits.segments_max())));
   // A second server on the same port is a mistake, not a way to share it.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // A small compressed message may grow without bound before its size is looked at, and rows do not compress.

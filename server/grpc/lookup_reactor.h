@@ -3,12 +3,14 @@
 #ifndef ENGRAM_SERVER_GRPC_LOOKUP_REACTOR_H_
 #define ENGRAM_SERVER_GRPC_LOOKUP_REACTOR_H_
 
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -24,21 +26,22 @@ class LookupReactor final : public grpc::ServerUnaryReactor,
                             public FrameSink,
                             public std::enable_shared_from_this<LookupReactor> {
  public:
-  // `request` and `reply` live until the call is done. `deadline`: the call's. `open_calls` goes down by one at its
-  // end.
+  // `reply` lives until the call is done. `deadline`: the call's. `open_calls` goes down by one at its end.
   static grpc::ServerUnaryReactor* Start(const ServiceContext& context, std::atomic<int64_t>& open_calls,
-                                         const v1::LookupRequest& request, absl::Time deadline, v1::LookupReply& reply);
+                                         const grpc::ByteBuffer& request, absl::Time deadline, grpc::ByteBuffer& reply);
 
-  LookupReactor(const ServiceContext& context, std::atomic<int64_t>& open_calls, v1::LookupReply& reply)
+  LookupReactor(const ServiceContext& context, std::atomic<int64_t>& open_calls, grpc::ByteBuffer& reply)
       : context_(context), open_calls_(open_calls), reply_(reply) {}
 
   void Deliver(ReplyFrame frame) override;
 
  private:
-  absl::Status Submit(const v1::LookupRequest& request, absl::Time deadline);
+  absl::Status Decode(const grpc::ByteBuffer& bytes, v1::LookupRequest& request) const;
+  absl::Status Submit(const grpc::ByteBuffer& bytes, absl::Time deadline);
   // Finishes the call unless that was done.
   void FinishOnce(const absl::Status& status);
-  absl::Status Outcome(const v1::StepReply& last) const;
+  absl::Status Outcome(const v1::StepReply& last) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Append(const ReplyFrame& frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   void OnCancel() override;
   void OnDone() override;
@@ -51,7 +54,10 @@ class LookupReactor final : public grpc::ServerUnaryReactor,
   bool client_private_ = false;
 
   Mutex mu_;
-  v1::LookupReply& reply_;
+  grpc::ByteBuffer& reply_;                               // made of `slices_` at the end
+  std::vector<grpc::Slice> slices_ ABSL_GUARDED_BY(mu_);  // of a serialised LookupReply
+  size_t bytes_ ABSL_GUARDED_BY(mu_) = 0;                 // theirs
+  int results_ ABSL_GUARDED_BY(mu_) = 0;                  // in them
   bool finished_ ABSL_GUARDED_BY(mu_) = false;
 };
 

@@ -10,6 +10,7 @@
 #include "server/grpc/lookup_reactor.h"
 #include "server/grpc/status.h"
 #include "server/grpc/stream_reactor.h"
+#include "server/grpc/wire.h"
 
 namespace engram {
 namespace {
@@ -32,16 +33,16 @@ absl::Time DeadlineOf(const grpc::CallbackServerContext& call) {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* LookupService::GetModel(grpc::CallbackServerContext* call, const v1::GetModelRequest*,
-                                                  v1::Model* reply) {
-  *reply = context_.model;
+grpc::ServerUnaryReactor* LookupService::GetModel(grpc::CallbackServerContext* call, const grpc::ByteBuffer*,
+                                                  grpc::ByteBuffer* reply) {
+  *reply = ToByteBuffer(context_.model);
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
   return reactor;
 }
 
-grpc::ServerUnaryReactor* LookupService::Lookup(grpc::CallbackServerContext* call, const v1::LookupRequest* request,
-                                                v1::LookupReply* reply) {
+grpc::ServerUnaryReactor* LookupService::Lookup(grpc::CallbackServerContext* call, const grpc::ByteBuffer* request,
+                                                grpc::ByteBuffer* reply) {
   // Replies wait in memory for slow clients, so their number is bounded as that of streams is.
   if (lookups_.fetch_add(1) < context_.streams_max) {
     return LookupReactor::Start(context_, lookups_, *request, DeadlineOf(*call), *reply);

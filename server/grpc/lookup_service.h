@@ -12,21 +12,23 @@
 
 namespace engram {
 
-// Stream is raw: its messages are byte buffers, so that rows leave from the buffers they were gathered into.
-using LookupServiceBase = v1::EngramLookup::WithRawCallbackMethod_Stream<v1::EngramLookup::WithCallbackMethod_Lookup<
-    v1::EngramLookup::WithCallbackMethod_GetModel<v1::EngramLookup::Service>>>;
+// All methods are raw: their messages are byte buffers, so that nothing is made of a request before it is looked at,
+// and rows leave from the buffers they were gathered into.
+using LookupServiceBase = v1::EngramLookup::WithRawCallbackMethod_Stream<v1::EngramLookup::WithRawCallbackMethod_Lookup<
+    v1::EngramLookup::WithRawCallbackMethod_GetModel<v1::EngramLookup::Service>>>;
 
 class LookupService final : public LookupServiceBase {
  public:
-  explicit LookupService(const ServiceContext& context) : context_(context), streams_(context.streams_max) {}
+  explicit LookupService(const ServiceContext& context)
+      : context_(context), streams_(context.streams_max, context.hello_timeout) {}
 
   StreamRegistry& streams() { return streams_; }
   uint64_t open_lookups() const { return static_cast<uint64_t>(lookups_.load()); }
 
-  grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* call, const v1::GetModelRequest* request,
-                                     v1::Model* reply) override;
-  grpc::ServerUnaryReactor* Lookup(grpc::CallbackServerContext* call, const v1::LookupRequest* request,
-                                   v1::LookupReply* reply) override;
+  grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* call, const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* reply) override;
+  grpc::ServerUnaryReactor* Lookup(grpc::CallbackServerContext* call, const grpc::ByteBuffer* request,
+                                   grpc::ByteBuffer* reply) override;
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* call) override;
 
  private:

@@ -18,11 +18,9 @@ void StreamReactor::Start() {
 void StreamReactor::OnReadDone(bool ok) {
   if (!ok) return call_->OnHalfClose();
   const absl::Time arrival = absl::Now();
-  v1::ClientMessage message;
-  const bool parsed = ParseClientMessage(read_buffer_, message);
-  read_buffer_.Clear();
-  if (!parsed) return call_->OnUndecodable();
-  call_->OnMessage(message, arrival);
+  grpc::ByteBuffer bytes;
+  bytes.Swap(&read_buffer_);  // the next read may begin before this returns
+  call_->OnBytes([&bytes] { return OpenByteBuffer(bytes); }, arrival);
 }
 
 void StreamReactor::OnWriteDone(bool ok) {

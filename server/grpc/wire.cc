@@ -6,12 +6,19 @@
 #include <memory>
 #include <utility>
 
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+
 namespace engram {
 
-bool ParseClientMessage(grpc::ByteBuffer& buffer, v1::ClientMessage& message) {
-  if (buffer.Length() == 0) return message.ParseFromString("");
-  grpc::ProtoBufferReader reader(&buffer);
-  return reader.status().ok() && message.ParseFromZeroCopyStream(&reader);
+std::unique_ptr<google::protobuf::io::ZeroCopyInputStream> OpenByteBuffer(grpc::ByteBuffer& buffer) {
+  // A reader takes no buffer without slices.
+  if (buffer.Length() == 0) return std::make_unique<google::protobuf::io::ArrayInputStream>(nullptr, 0);
+  return std::make_unique<grpc::ProtoBufferReader>(&buffer);
+}
+
+grpc::ByteBuffer ToByteBuffer(const google::protobuf::MessageLite& message) {
+  const grpc::Slice slice(message.SerializeAsString());
+  return grpc::ByteBuffer(&slice, 1);
 }
 
 grpc::ByteBuffer ToByteBuffer(OutMessage message) {

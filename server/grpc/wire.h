@@ -5,16 +5,21 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
-#include "engram/v1/engram.pb.h"
+#include <memory>
+
+#include "google/protobuf/io/zero_copy_stream.h"
+#include "google/protobuf/message_lite.h"
 #include "server/stream_outbox.h"
 
 namespace engram {
 
-// Parses straight from the slices as they arrived. False when it is no ClientMessage.
-bool ParseClientMessage(grpc::ByteBuffer& buffer, v1::ClientMessage& message);
+// The bytes from the beginning, read from the slices as they arrived. `buffer` must outlive what is returned.
+std::unique_ptr<google::protobuf::io::ZeroCopyInputStream> OpenByteBuffer(grpc::ByteBuffer& buffer);
 
 // Two slices: the head, and the payload's own memory. The lease ends when gRPC lets go of the second.
 grpc::ByteBuffer ToByteBuffer(OutMessage message);
+
+grpc::ByteBuffer ToByteBuffer(const google::protobuf::MessageLite& message);
 
 }  // namespace engram
 

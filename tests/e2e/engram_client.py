@@ -17,20 +17,20 @@ except ImportError as error:
 
 
 def make_stubs():
-    """The modules engram_pb2 and engram_pb2_grpc."""
+    """The modules engram_pb2, engram_pb2_grpc, admin_pb2 and admin_pb2_grpc."""
     with tempfile.TemporaryDirectory(prefix="engram-stubs-") as folder:
         code = protoc.main(["protoc", f"-I{SOURCE / 'proto'}", f"--python_out={folder}", f"--grpc_python_out={folder}",
-                            "engram/v1/engram.proto"])
+                            "engram/v1/engram.proto", "engram/v1/admin.proto"])
         assert code == 0, "protoc failed"
         sys.path.insert(0, folder)
         try:
-            return (importlib.import_module("engram.v1.engram_pb2"),
-                    importlib.import_module("engram.v1.engram_pb2_grpc"))
+            names = ("engram_pb2", "engram_pb2_grpc", "admin_pb2", "admin_pb2_grpc")
+            return [importlib.import_module(f"engram.v1.{name}") for name in names]
         finally:
             sys.path.remove(folder)
 
 
-pb, services = make_stubs()
+pb, services, admin_pb, admin_services = make_stubs()
 
 PACKED, BF16, HASH_IDS = pb.ROW_FORMAT_PACKED, pb.ROW_FORMAT_BF16, pb.ROW_FORMAT_HASH_IDS
 CALL_SECONDS = 60
@@ -146,6 +146,10 @@ class Stream:
 
     def step(self, segments, row_format=PACKED, **fields):
         return self.result(self.send(segments, row_format, **fields))
+
+    def server_status(self):
+        """The server's gauges, without taking a place among its steps."""
+        return admin_services.EngramAdminStub(self.channel).GetStatus(admin_pb.GetStatusRequest())
 
     def close(self):
         """Half-closes, reads to the end; returns the call's status code."""

@@ -42,7 +42,6 @@ SEGMENTS = {
     "mask-length": lambda s: (segment(s.id, 2, [1, 2], [1]), [1, 2]),
     "mask-value": lambda s: (segment(s.id, 2, [1, 2], [1, 255]), [1, 255]),
     "lookback-count": lambda s: (s.lookback(5, [1, 2]), [2, 3, 5]),
-    "lookback-size": lambda s: (s.lookback(STEP_TOKENS + 5, [1] * (STEP_TOKENS + 1)), [STEP_TOKENS + 1, STEP_TOKENS]),
     "lookback-token": lambda s: (s.lookback(3, [1, 2**32 - 1, 3]), [1, 2**32 - 1, VOCABULARY]),
     "lookback-mask-length": lambda s: (s.lookback(3, [1, 2, 3], b"\1\1"), [2, 3]),
     "lookback-mask-value": lambda s: (s.lookback(3, [1, 2, 3], b"\1\1\2"), [2, 2]),

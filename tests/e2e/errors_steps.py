@@ -13,6 +13,8 @@ STEP_TOKENS = 3000  # 2.2 MiB as bf16
 BYTES_MAX = 1 << 20
 TOKEN_BYTES = 6 * 64 * 2  # bf16, both layers
 MESSAGE_MAX = (4 << 20) + 6 * STEP_TOKENS + 512 * SEGMENTS_MAX
+LOOKUP_MAX = (64 << 10) + 6 * 128 + 512 * SEGMENTS_MAX
+UNKNOWN_MAX = 16 * (SEGMENTS_MAX + 1)
 
 # id: the fields of the step, one good segment among them, and the values in the message.
 STEPS = {
@@ -21,7 +23,7 @@ STEPS = {
     "closes-max": lambda good: ({"segments": [good], "close_sessions": range(1, SEGMENTS_MAX + 2)},
                                 [SEGMENTS_MAX + 1, SEGMENTS_MAX]),
     "step-tokens": lambda good: ({"segments": [good, segment(0, 0, [1] * STEP_TOKENS)]},
-                                 [STEP_TOKENS + 1, STEP_TOKENS]),
+                                 [STEP_TOKENS + 1, 0, STEP_TOKENS]),
     "bytes-in-flight": lambda good: ({"segments": [good, segment(0, 0, [1] * 2999)], "format": BF16},
                                      [3000 * TOKEN_BYTES, BYTES_MAX, BYTES_MAX]),
     "close-zero": lambda good: ({"segments": [good], "close_sessions": [MINE, 0]}, [1]),
@@ -47,10 +49,20 @@ STREAMS = {
     "cancel-first": lambda good: ([pb.ClientMessage(cancel=pb.CancelStep(step_id=1))], []),
     "hello-twice": lambda good: ([HELLO, HELLO], []),
     "undecodable": lambda good: ([HELLO, b"\xff\xff\xff"], []),
+    "unknown-fields": lambda good: ([HELLO, b"\x78\x01" * (UNKNOWN_MAX + 1)], [UNKNOWN_MAX + 1, UNKNOWN_MAX]),
     "no-kind": lambda good: ([HELLO, pb.ClientMessage()], []),
     "step-id": lambda good: ([HELLO, step(5), step(5, good)], [5, 5]),
     "message-size": lambda good: ([HELLO, step(1, good, segment(0, 0, [2**32 - 1] * 1_000_000))], [None, MESSAGE_MAX]),
 }
+
+
+def check_lookback(errors, stream, mine):
+    """What a Lookback has beyond the three that hashing needs counts, in all segments together."""
+    seed = pb.Lookback(token_ids=[1] * 1002)
+    bad = [segment(0, 1002, [1], lookback=seed)] * 3
+    result = stream.step([mine.overwrite(), *bad])
+    errors.expect("step-tokens", result.code, result.last.message, [4 + 3 * 999, 3 * 999, STEP_TOKENS])
+    stream.step(bad[:2] + [segment(0, 1001, [1], lookback=pb.Lookback(token_ids=[1] * 1000))], HASH_IDS).expect_ok()
 
 
 def check_step(errors, stream, mine, name):
@@ -78,16 +90,21 @@ def check_calls(errors, address, mine):
     """What has no row of its own above."""
     mine_hello = pb.Hello(client_id=CLIENT)
     bad = pb.StepRequest(segments=[mine.overwrite(), segment(0, 0, [1] * 128)])
-    errors.expect("lookup-tokens", *lookup(address, hello=mine_hello, step=bad), [129, 128])
+    errors.expect("lookup-tokens", *lookup(address, hello=mine_hello, step=bad), [129, 0, 128])
     good = step(1, mine.overwrite())
     errors.expect("compressed", *end_of_stream(address, [HELLO, good], grpc.Compression.Gzip))
     with grpc.insecure_channel(address) as channel:
-        for method, request in (("Lookup", b"\xff\xff\xff"), ("NoSuchMethod", b"")):
+        unknown = b"\x78\x01" * (UNKNOWN_MAX + 1)
+        for method, request, name, values in (
+                ("Lookup", b"\xff\xff\xff", "lookup-undecodable", []),
+                ("Lookup", b"\x12\x00" * LOOKUP_MAX, "lookup-size", [2 * LOOKUP_MAX, LOOKUP_MAX]),
+                ("Lookup", unknown, "unknown-fields", [UNKNOWN_MAX + 1, UNKNOWN_MAX]),
+                ("NoSuchMethod", b"", "method-unknown", [])):
             call = channel.unary_unary(f"/engram.v1.EngramLookup/{method}").with_call
             try:
                 raise AssertionError(f"served: {call(request, timeout=30)}")
             except grpc.RpcError as error:
-                errors.expect("lookup-undecodable", error.code(), error.details())
+                errors.expect(name, error.code(), error.details(), values)
 
 
 def check_steps(errors, program, reference):
@@ -100,7 +117,7 @@ def check_steps(errors, program, reference):
             (lambda name=name: check_step(errors, stream, mine, name) for name in STEPS),
             (lambda name=name: check_hello(errors, server.address, mine, name, model) for name in HELLOS),
             (lambda name=name: check_stream(errors, server.address, mine, name) for name in STREAMS),
-            [lambda: check_calls(errors, server.address, mine)])
+            [lambda: check_calls(errors, server.address, mine), lambda: check_lookback(errors, stream, mine)])
         for check in checks:
             mine.go_on(stream)
             check()

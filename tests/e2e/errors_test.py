@@ -13,7 +13,8 @@ from errors_bench import Reference, arguments
 from errors_table import Errors
 
 CHECKS = (errors_segments.check_segments, errors_steps.check_steps, errors_steps.check_format,
-          errors_limits.check_limits, errors_limits.check_budget, errors_faults.check_draining,
+          errors_limits.check_limits, errors_limits.check_budget, errors_limits.check_share,
+          errors_limits.check_hello_timeout, errors_faults.check_draining,
           errors_faults.check_lost_rank, errors_faults.check_lookups, errors_faults.check_files)
 
 

@@ -13,12 +13,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/stubs/logging.h"
 #include "server/service_context.h"
 #include "server/stream_call.h"
 #include "server/stream_registry.h"
-#include "tests/fuzz/answer_check.h"
+#include "server/wire_scan.h"
 #include "tests/fuzz/fuzz_input.h"
+#include "tests/fuzz/fuzz_transport.h"
 #include "tests/unit/server/fake_engine.h"
 #include "tests/unit/server/tiny_model.h"
 
@@ -28,8 +30,6 @@ namespace {
 constexpr uint64_t kFrameBytesMax = 1 << 14;
 constexpr uint64_t kStepsMax = 5;
 constexpr SessionLimits kSessions{.history_bytes_max = 12000, .tokens_max = 400, .sessions_max = 6};
-// Of a status that ends a call: with more, HTTP/2 headers grow past what clients accept.
-constexpr size_t kStatusBytesMax = 2560;
 
 const TinyServer& Tiny() {
   static const TinyServer tiny;
@@ -55,34 +55,6 @@ SchedulerOptions Options() {
   options.table_version = 3;
   return options;
 }
-
-// The client's end of one stream. Messages leave when the input says so.
-class FuzzTransport final : public StreamTransport {
- public:
-  void Read() override {
-    ENGRAM_REQUIRE(!reading && !finished, "one read at a time");
-    reading = true;
-  }
-  void Write(OutMessage message) override {
-    ENGRAM_REQUIRE(!writing.has_value() && !finished, "one write at a time");
-    std::string bytes = message.head;
-    bytes.append(reinterpret_cast<const char*>(message.payload.data()), message.payload.size());
-    answers.Got(bytes);
-    writing = std::move(message);
-  }
-  void Finish(const absl::Status& status) override {
-    ENGRAM_REQUIRE(!writing.has_value() && !finished, "finished once, with nothing under way");
-    ENGRAM_REQUIRE(status.ok() == status.message().empty() && status.message().size() <= kStatusBytesMax,
-                   absl::StrCat("a status that can be sent: ", status.message().size(), " bytes"));
-    if (status.ok()) answers.RequireAllAnswered();
-    finished = true;
-  }
-
-  AnswerCheck answers{LimitedModel().limits()};
-  bool reading = false;
-  std::optional<OutMessage> writing;
-  bool finished = false;
-};
 
 class RequestRun {
  public:
@@ -127,6 +99,7 @@ class RequestRun {
     for (int i = 0; i < 1000 && !AllFinished(); ++i) {
       RunRound(absl::ZeroDuration());
       for (Stream& stream : streams_) Written(stream, true);
+      for (Stream& stream : streams_) HalfClose(stream);  // where reading had paused
     }
     ENGRAM_REQUIRE(AllFinished(), "a half-closed stream comes to its end");
     for (Stream& stream : streams_) stream.call->OnDone();
@@ -138,7 +111,7 @@ class RequestRun {
 
  private:
   struct Stream {
-    FuzzTransport transport;
+    FuzzTransport transport{LimitedModel().limits()};
     std::shared_ptr<StreamCall> call;
   };
 
@@ -146,10 +119,24 @@ class RequestRun {
     if (!stream.transport.reading) return;
     stream.transport.reading = false;
     v1::ClientMessage message;
-    if (!message.ParseFromString(bytes)) return stream.call->OnUndecodable();
-    if (message.has_hello()) clients_.insert(message.hello().client_id());
-    if (message.has_step()) stream.transport.answers.Sent(message.step());
-    stream.call->OnMessage(message, now_);
+    const bool parsed = message.ParseFromString(bytes);
+    RequireScan(bytes, parsed ? &message : nullptr);
+    if (parsed && message.has_hello()) clients_.insert(message.hello().client_id());
+    if (parsed && message.has_step()) stream.transport.answers.Sent(message.step());
+    stream.call->OnBytes([&bytes] { return Open(bytes); }, now_);
+  }
+
+  static std::unique_ptr<google::protobuf::io::ArrayInputStream> Open(const std::string& bytes) {
+    return std::make_unique<google::protobuf::io::ArrayInputStream>(bytes.data(), static_cast<int>(bytes.size()));
+  }
+
+  // What is seen before decoding is what is there after it.
+  static void RequireScan(const std::string& bytes, const v1::ClientMessage* message) {
+    const WireScan scan = ScanClientMessage(*Open(bytes));
+    if (message == nullptr || !scan.well_formed) return;
+    ENGRAM_REQUIRE(scan.is_step == message->has_step(), "the kind of a message");
+    ENGRAM_REQUIRE(scan.step_id == message->step().step_id(), "step_id");
+    ENGRAM_REQUIRE(scan.segments == static_cast<uint64_t>(message->step().segments_size()), "segments");
   }
 
   static void HalfClose(Stream& stream) {

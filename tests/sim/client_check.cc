@@ -15,6 +15,7 @@ bool ClientRun::Check(const Stream& stream) {
   const bool cut = stream.cancelled && status.code() == Code::kCancelled;
   const bool outage = options_.outage && absl::IsUnavailable(status);
   EXPECT_TRUE(status.ok() || cut || outage) << status;
+  EXPECT_TRUE(!outage || stream.drain_heard || stream.frames.empty()) << "ended without Drain";
   for (const auto& [id, frames] : stream.frames) EXPECT_EQ(stream.sent.count(id), 1u) << "a frame of no step";
   bool read = true;
   for (const auto& [id, request] : stream.sent) {
@@ -35,9 +36,7 @@ std::string ClientRun::WrongWithStep(const Stream& stream, const v1::StepRequest
   const std::vector<v1::StepReply>& frames = stream.frames.at(request.step_id());
   const auto code = static_cast<Code>(frames.back().code());
   const bool refused = frames.front().last() && frames.front().results().empty();
-  if (stream.sent_after_drain.count(request.step_id()) > 0 && (!refused || code != Code::kUnavailable)) {
-    return "a step was taken after Drain";
-  }
+  if (!refused && stream.sent_after_drain.count(request.step_id()) > 0) return "a step was taken after Drain";
   ModelAnswer expected;
   if (refused && code == Code::kUnavailable) {
     if (!options_.outage) return "refused with UNAVAILABLE";

@@ -79,7 +79,11 @@ absl::StatusCode ProtocolModel::CheckStep(const v1::StepRequest& request, const 
   if (request.segments_size() > segments_max) return Code::kResourceExhausted;
   if (request.close_sessions_size() > segments_max) return Code::kResourceExhausted;
   uint64_t tokens = 0;
-  for (const v1::Segment& segment : request.segments()) tokens += static_cast<uint64_t>(segment.token_ids_size());
+  for (const v1::Segment& segment : request.segments()) {
+    const auto lookback = static_cast<uint64_t>(segment.lookback().token_ids_size());
+    tokens +=
+        static_cast<uint64_t>(segment.token_ids_size()) + (lookback > lookback_max() ? lookback - lookback_max() : 0);
+  }
   if (tokens > limits.step_tokens_max()) return Code::kResourceExhausted;
   for (const uint64_t id : request.close_sessions()) {
     if (id == 0) return Code::kInvalidArgument;

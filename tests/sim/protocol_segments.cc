@@ -44,7 +44,6 @@ absl::StatusCode ProtocolModel::SeedFrom(const std::string& client, const v1::Se
   if (segment.has_lookback()) {
     const auto given = static_cast<uint64_t>(segment.lookback().token_ids_size());
     if (given < needed || given > start) return Code::kInvalidArgument;
-    if (given > sim_.model.limits().step_tokens_max()) return Code::kResourceExhausted;
     if (!Compress(segment.lookback().token_ids(), segment.lookback().token_mask(), written.ids)) {
       return Code::kInvalidArgument;
     }

@@ -70,7 +70,8 @@ void SequentialRun::Send(Stream& stream) {
   *message.mutable_step() = traffic_.Step(model_, stream.client, stream.last_step_id);
   SentStep step;
   step.request = message.step();
-  if (gate_closed_) {
+  const bool decoded = step.request.segments_size() <= static_cast<int>(sim_.model.limits().segments_max());
+  if (gate_closed_ && decoded) {
     step.answer.code = Code::kUnavailable;
   } else {
     step.answer = model_.Admit(stream.client, stream.number, step.request, RoomOf(stream));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 
 namespace engram {
 
@@ -64,6 +65,11 @@ std::vector<v1::ServerMessage> SimStream::Take() {
   return std::exchange(received_, {});
 }
 
+size_t SimStream::unread() const {
+  MutexLock lock(mu_);
+  return inbox_.size();
+}
+
 bool SimStream::done() const {
   MutexLock lock(mu_);
   return done_;
@@ -101,9 +107,11 @@ void SimStream::PostRead() {
 }
 
 void SimStream::React(const Sent& sent) {
-  v1::ClientMessage message;
-  if (!message.ParseFromString(sent.bytes)) return call_->OnUndecodable();
-  call_->OnMessage(message, sent.arrival.value_or(absl::Now()));
+  using google::protobuf::io::ArrayInputStream;
+  const auto open = [&sent] {
+    return std::make_unique<ArrayInputStream>(sent.bytes.data(), static_cast<int>(sent.bytes.size()));
+  };
+  call_->OnBytes(open, sent.arrival.value_or(absl::Now()));
 }
 
 void SimStream::Write(OutMessage message) {

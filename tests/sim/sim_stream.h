@@ -49,6 +49,7 @@ class SimStream final : public StreamTransport, public std::enable_shared_from_t
 
   // Messages that the server has written since the last Take. Still counted as outstanding until answered.
   std::vector<v1::ServerMessage> Take();
+  size_t unread() const;  // of what was sent, by the server
   bool done() const;
   bool WaitDone(absl::Duration wait) const;
   absl::Status status() const;  // the stream's, once done

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include "tests/sim/client_run.h"
 #include "tests/sim/sim_seed.h"
@@ -46,6 +50,46 @@ class Clients {
   int cut_ = 0;
 };
 
+// 40 tokens.
+void SendStep(SimStream& stream, int step_id) {
+  v1::ClientMessage message;
+  message.mutable_step()->set_step_id(static_cast<uint64_t>(step_id));
+  v1::Segment& segment = *message.mutable_step()->add_segments();
+  for (int t = 0; t < 40; ++t) segment.add_token_ids(1);
+  stream.Send(message);
+}
+
+// Hello, then steps 1 to `count`.
+void SendSteps(SimStream& stream, int count) {
+  v1::ClientMessage message;
+  message.mutable_hello();
+  stream.Send(message);
+  for (int id = 1; id <= count; ++id) SendStep(stream, id);
+}
+
+// Before any step is answered.
+bool HearsDrain(SimStream& stream) {
+  for (const absl::Time give_up = absl::Now() + kPatience; absl::Now() < give_up;) {
+    for (const v1::ServerMessage& message : stream.Take()) {
+      if (message.has_drain()) return true;
+    }
+    absl::SleepFor(absl::Microseconds(100));
+  }
+  return false;
+}
+
+// That came since the last call; a step has only one.
+std::map<Code, int> LastFrames(SimStream& stream) {
+  std::map<Code, int> codes;
+  std::set<uint64_t> ended;
+  for (const v1::ServerMessage& message : stream.Take()) {
+    if (!message.reply().last()) continue;
+    EXPECT_TRUE(ended.insert(message.reply().step_id()).second) << message.reply().step_id() << " ended twice";
+    ++codes[static_cast<Code>(message.reply().code())];
+  }
+  return codes;
+}
+
 class SimulatorTest : public ::testing::TestWithParam<uint64_t> {
  protected:
   static SimOptions Threaded() {
@@ -74,9 +118,8 @@ TEST_P(SimulatorTest, EveryStepEndsOnceWithRightRowsOrAnError) {
   EXPECT_EQ(server.Leftovers(kPatience), "");
   server.Stop();
   EXPECT_TRUE(server.loop_status().ok()) << server.loop_status();
-  for (const Code code : {Code::kOk, Code::kCancelled, Code::kDataLoss, Code::kDeadlineExceeded}) {
-    EXPECT_GT(codes[code], 5) << absl::StatusCodeToString(code);
-  }
+  EXPECT_GT(codes[Code::kOk], 500);
+  EXPECT_GT(codes[Code::kDataLoss], 5);
 }
 
 TEST_P(SimulatorTest, TenThousandStreamsLeaveNothingBehind) {
@@ -98,6 +141,7 @@ TEST_P(SimulatorTest, TenThousandStreamsLeaveNothingBehind) {
 
 TEST_P(SimulatorTest, ALostRankIsToldToEveryStep) {
   SCOPED_TRACE(repeat_);
+  int told = 0;
   for (uint64_t round = 0; round < 10 && !HasFailure(); ++round) {
     Simulator server(sim_, Threaded());
     server.faults.seed = GetParam() + round;
@@ -106,13 +150,13 @@ TEST_P(SimulatorTest, ALostRankIsToldToEveryStep) {
     server.StartEngine();
     ClientRun::WriteShared(sim_, server);
     const ClientOptions options{.streams = 1 << 30, .cancel_one_in = 0, .outage = true};
-    std::map<Code, int> codes = Clients(sim_, server, GetParam() + round, options, 4).Join();
-    EXPECT_GT(codes[Code::kUnavailable], 0);
+    told += Clients(sim_, server, GetParam() + round, options, 4).Join()[Code::kUnavailable];
     server.sessions().ForgetClient(kSharedClient);
     EXPECT_EQ(server.Leftovers(kPatience), "");
     server.Stop();
     EXPECT_EQ(server.loop_status().code(), Code::kUnavailable);
   }
+  EXPECT_GT(told, 0);
 }
 
 TEST_P(SimulatorTest, DrainAnswersWhatItTook) {
@@ -128,30 +172,46 @@ TEST_P(SimulatorTest, DrainAnswersWhatItTook) {
   EXPECT_EQ(server.gate().steps(), 0);
   std::map<Code, int> codes = clients.Join();
   EXPECT_GT(codes[Code::kOk], 0);
-  EXPECT_GT(codes[Code::kUnavailable], 0);
   server.sessions().ForgetClient(kSharedClient);
   EXPECT_EQ(server.Leftovers(kPatience), "");
 }
 
-TEST_P(SimulatorTest, AClientThatNeverReadsIsCappedAndHarmsNobody) {
+TEST_P(SimulatorTest, DrainOutlivesItsGrace) {
   SCOPED_TRACE(repeat_);
   Simulator server(sim_, Threaded());
+  const std::shared_ptr<SimStream> stream = *server.Open();
+  SendSteps(*stream, 3);
+  const absl::Time give_up = absl::Now() + kPatience;
+  while (server.gate().steps() < 3 && absl::Now() < give_up) absl::SleepFor(absl::Microseconds(100));
+  EXPECT_FALSE(server.Drain(absl::Milliseconds(100)));  // no engine answers yet; by now the stream is told to end
+  EXPECT_TRUE(HearsDrain(*stream));
+  SendStep(*stream, 4);
+  std::map<Code, int> refused;
+  while (refused.empty() && absl::Now() < give_up) refused = LastFrames(*stream);
+  EXPECT_EQ(refused, (std::map<Code, int>{{Code::kUnavailable, 1}}));
   server.StartEngine();
-  v1::ClientMessage hello;
-  hello.mutable_hello();
+  EXPECT_TRUE(stream->WaitDone(kPatience));
+  EXPECT_TRUE(absl::IsUnavailable(stream->status())) << stream->status();
+  EXPECT_EQ(LastFrames(*stream), (std::map<Code, int>{{Code::kOk, 3}}));
+  EXPECT_EQ(server.Leftovers(kPatience), "");
+}
+
+TEST_P(SimulatorTest, AClientThatDoesNotReadIsCappedAndHarmsNobody) {
+  SCOPED_TRACE(repeat_);
+  constexpr int kSteps = 5000;  // most are refused: few may be in flight
+  Simulator server(sim_, Threaded());
+  server.StartEngine();
   const std::shared_ptr<SimStream> deaf = *server.Open({.never_reads = true});
-  deaf->Send(hello);
-  v1::ClientMessage message;
-  v1::Segment& segment = *message.mutable_step()->add_segments();
-  for (int t = 0; t < 40; ++t) segment.add_token_ids(1);
-  for (uint64_t id = 1; id <= 5000; ++id) {  // far more than may be in flight, so most of them are refused
-    message.mutable_step()->set_step_id(id);
-    deaf->Send(message);
-  }
+  SendSteps(*deaf, kSteps);
   Clients(sim_, server, GetParam(), {.streams = 30, .private_only = true, .cancel_one_in = 0}, 2).Join();
   EXPECT_LE(server.scheduler().unsent_bytes(), 2 * Threaded().unsent_bytes_max);
-  deaf->Cancel();
+  EXPECT_GT(deaf->unread(), size_t{kSteps} / 2);  // refusals that wait are bounded: the server reads no more
+  deaf->Hold(false);
+  deaf->HalfClose();
   EXPECT_TRUE(deaf->WaitDone(kPatience));
+  std::map<Code, int> codes = LastFrames(*deaf);
+  EXPECT_GT(codes[Code::kOk], 0);
+  EXPECT_EQ(codes[Code::kOk] + codes[Code::kResourceExhausted], kSteps);
   EXPECT_EQ(server.Leftovers(kPatience), "");
 }
 

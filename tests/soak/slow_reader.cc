@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "never_reader.h"
 #include "soak_client.h"
 
 namespace engram {
@@ -22,6 +23,7 @@ struct Arguments {
   uint64_t pairs = 5;
   double window_s = 2;
   uint64_t unsent_mib_max = 0;
+  int refused_segments = 0;  // of a step of the one that never reads; 0: its steps ask for rows
   double ratio_min = 0;
 };
 
@@ -71,27 +73,6 @@ class Reader {
   std::thread thread_;
 };
 
-// A stream that asks for as much as Welcome would let it and reads nothing, while it lives.
-class NeverReader {
- public:
-  NeverReader(const Arguments& arguments, const v1::Model& model)
-      : stub_(v1::EngramLookup::NewStub(OpenSoakChannel(arguments.server))), stream_(stub_->Stream(&context_)) {
-    stream_->Write(HelloOf(""));
-    for (uint64_t step_id = 1; step_id <= model.limits().steps_in_flight_max(); ++step_id) {
-      stream_->Write(StepOf(step_id, step_id, 0, arguments.tokens, model.geometry().vocab_size()));
-    }
-  }
-  ~NeverReader() {
-    context_.TryCancel();
-    stream_->Finish();
-  }
-
- private:
-  const std::unique_ptr<v1::EngramLookup::Stub> stub_;
-  grpc::ClientContext context_;
-  const std::unique_ptr<Stream> stream_;
-};
-
 uint64_t StepsOf(const std::vector<std::unique_ptr<Reader>>& readers) {
   uint64_t steps = 0;
   for (const auto& reader : readers) steps += reader->steps();
@@ -120,7 +101,7 @@ absl::Status MeasurePair(const Arguments& arguments, const v1::Model& model,
   double beside = 0;
   absl::StatusOr<v1::ServerStatus> status;
   {
-    const NeverReader never(arguments, model);
+    const NeverReader never(arguments.server, model, arguments.tokens, arguments.refused_segments);
     beside = Measure(arguments, readers);
     status = FetchServerStatus(channel);
   }
@@ -174,6 +155,9 @@ int main(int argc, char** argv) {
   app.add_option("--server", arguments.server, "HOST:PORT")->required();
   app.add_option("--readers", arguments.readers, "Streams that read")->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--tokens", arguments.tokens, "Of a step")->check(CLI::Range(1, 65536))->capture_default_str();
+  app.add_option("--refused-segments", arguments.refused_segments, "Of each step that is not read; 0: ask for rows")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
   app.add_option("--pairs", arguments.pairs, "Of windows without and with it")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -30,8 +30,11 @@ def streams(arguments, server):
 def slow_reader(arguments, server):
     # Every stream may have its cap unsent at the moment we look, the readers too.
     bound = (1 + READERS) * (UNSENT_MIB + ROUND_MIB)
-    run(arguments.tests / "slow_reader", "--server", server.address, "--readers", READERS, "--pairs", arguments.pairs,
-        "--window", arguments.window, "--ratio-min", arguments.ratio_min, "--unsent-mib-max", bound)
+    # The one that never reads asks for rows, then only for results, 4 MiB a step at most.
+    for refused_segments in (0, 4096):
+        run(arguments.tests / "slow_reader", "--server", server.address, "--readers", READERS, "--pairs",
+            arguments.pairs, "--window", arguments.window, "--ratio-min", arguments.ratio_min, "--unsent-mib-max",
+            bound, "--refused-segments", refused_segments)
 
 
 def verify(arguments, server):

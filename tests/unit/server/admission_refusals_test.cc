@@ -85,7 +85,7 @@ TEST(AdmissionRoom, NamesWhatIsFull) {
   room.tokens_max = 1;
   room.tokens_max_name = "lookup_tokens_max";
   EXPECT_EQ(server.Admit(request, {1, "a"}, room).status(),
-            absl::ResourceExhaustedError("the step has 2 tokens: lookup_tokens_max is 1"));
+            absl::ResourceExhaustedError("the step has 2 tokens, 0 of them long look-back: lookup_tokens_max is 1"));
   EXPECT_EQ(server.sessions.sessions(), 0u);
   room = TinyServer::Room();
   room.bytes_free = 2 * 2 * 6 * 33;

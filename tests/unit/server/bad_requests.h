@@ -34,7 +34,13 @@ inline constexpr BadRequest kBadRequests[] = {
     {"too_many_tokens",
      "segments { session_id: 7 token_ids: [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1] } "
      "segments { token_ids: [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1] }",
-     kWholeStep, kExhausted, "the step has 51 tokens: step_tokens_max is 50"},
+     kWholeStep, kExhausted, "the step has 51 tokens, 0 of them long look-back: step_tokens_max is 50"},
+    {"too_much_lookback",
+     "segments { session_id: 7 start_pos: 90 token_ids: [1, 1] lookback { token_ids: [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
+     "1,1,1,1,1,1,1,1,1,1,1] } } "
+     "segments { session_id: 8 start_pos: 90 token_ids: [1, 1] lookback { token_ids: [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
+     "1,1,1,1,1,1,1,1,1,1] } }",
+     kWholeStep, kExhausted, "the step has 51 tokens, 47 of them long look-back: step_tokens_max is 50"},
     {"unknown_layer", "layers: [1, 5]", kWholeStep, kInvalid, "layers[1] = 5: must be an Engram layer (14, 1)"},
     {"layer_index_for_id", "layers: [0]", kWholeStep, kInvalid, "layers[0] = 0: must be an Engram layer"},
     {"layer_past_int", "layers: [4294967295]", kWholeStep, kInvalid, "layers[0] = 4294967295: must be"},
@@ -88,10 +94,6 @@ inline constexpr BadRequest kBadRequests[] = {
      "segments[0].lookback.token_ids: 0 tokens: must be at least 1 and at most 1"},
     {"lookback_too_long", "segments { session_id: 7 start_pos: 2 lookback { token_ids: [1, 2, 3] } }", 0, kInvalid,
      "segments[0].lookback.token_ids: 3 tokens: must be at least 2 and at most 2"},
-    {"lookback_past_the_bound",
-     "segments { session_id: 7 start_pos: 90 lookback { token_ids: [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
-     "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1] } }",
-     0, kExhausted, "segments[0].lookback.token_ids: 51 tokens: must be at most 50"},
     {"lookback_token", "segments { session_id: 7 start_pos: 3 lookback { token_ids: [1, 40, 3] } }", 0, kInvalid,
      "segments[0].lookback.token_ids[1] = 40: must be < vocab_size 40"},
     {"lookback_mask", "segments { session_id: 7 start_pos: 1 lookback { token_ids: [1] token_mask: \"\\1\\1\" } }", 0,

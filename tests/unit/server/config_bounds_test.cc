@@ -1,4 +1,4 @@
-// Bounds of the configuration, alone and for a model.
+// Bounds of the configuration, alone and for a model; its views for other parts.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,6 +26,12 @@ TEST(ConfigBounds, NameFieldValueAndBound) {
        "streams.unsent_bytes_max = 65536: must be at least streams.frame_bytes_max 1048576"},
       {"sessions { history_bytes_max: 1048576 } streams { step_tokens_max: 131073 }",
        "sessions.history_bytes_max = 1048576: must be at least 8 * streams.step_tokens_max = 1048584"},
+      {"sessions { client_share_percent: 0 }", "sessions.client_share_percent = 0: must be in [1, 100]"},
+      {"sessions { client_share_percent: 101 }", "sessions.client_share_percent = 101: must be in [1, 100]"},
+      {"sessions { history_bytes_max: 1048576 client_share_percent: 49 }",
+       "sessions.client_share_percent = 49: must be enough for 8 * streams.step_tokens_max = 524288 bytes of "
+       "sessions.history_bytes_max 1048576"},
+      {"streams { hello_timeout_ms: 9 }", "streams.hello_timeout_ms = 9: must be in [10, 3600000]"},
       {"sharding { combine: 9 }", "sharding.combine = 9: must be ALL_REDUCE_BF16, ALL_REDUCE_PACKED or OWNER_GATHER"},
       {"sharding { placement: 9 }", "sharding.placement = 9: must be HOST or MAPPED"},
       {"listen { address: \"\" }", "listen.address: \"\" is no HOST:PORT: the port is missing"},
@@ -84,6 +90,28 @@ TEST(ConfigForModel, ShardsAreNotAskedOfALauncher) {
   EXPECT_TRUE(ValidateForModel(config, FullSize(), 4).ok());
   EXPECT_THAT(Message(ValidateForModel(config, FullSize(), 2)),
               HasSubstr("sharding.shards = 4: must be absent or 1 where a launcher started the ranks (2)"));
+}
+
+TEST(ConfigViews, CarryTheFields) {
+  auto config = ParseConfig(
+      "sharding { combine: ALL_REDUCE_BF16 placement: HOST round_timeout_ms: 20 heartbeat_ms: 30 "
+      "load_timeout_ms: 4000 } scheduling { round_bytes_max: 264000 } "
+      "sessions { history_bytes_max: 2000000 tokens_max: 77 sessions_max: 5 client_share_percent: 30 }",
+      "x");
+  ASSERT_TRUE(config.ok());
+  FillDefaults(*config);
+  const EngineOptions options = EngineOptionsOf(*config, FullSize());
+  EXPECT_EQ(options.combine, CombineMode::kAllReduceBf16);
+  EXPECT_EQ(options.placement, Placement::kHost);
+  EXPECT_EQ(options.round_rows_max, 1000u);
+  EXPECT_EQ(options.round_timeout, absl::Milliseconds(20));
+  EXPECT_EQ(options.heartbeat, absl::Milliseconds(30));
+  EXPECT_EQ(options.load_timeout, absl::Seconds(4));
+  const SessionLimits limits = SessionLimitsOf(*config);
+  EXPECT_EQ(limits.history_bytes_max, 2000000u);
+  EXPECT_EQ(limits.tokens_max, 77u);
+  EXPECT_EQ(limits.sessions_max, 5u);
+  EXPECT_EQ(limits.client_share_percent, 30u);
 }
 
 }  // namespace

@@ -115,6 +115,7 @@ sessions {
   history_bytes_max: 1073741824
   tokens_max: 1048576
   sessions_max: 65536
+  client_share_percent: 50
 }
 streams {
   streams_max: 1024
@@ -125,6 +126,7 @@ streams {
   step_tokens_max: 65536
   lookup_tokens_max: 128
   frame_bytes_max: 1048576
+  hello_timeout_ms: 10000
 }
 scheduling {
   round_bytes_max: 4194304
@@ -146,27 +148,6 @@ TEST(ConfigDefaults, ReplaceNothingThatWasGiven) {
   EXPECT_EQ(config->sharding().placement(), v1::HOST);
   EXPECT_EQ(config->sharding().shards(), 3u);
   EXPECT_EQ(config->scheduling().decode_tokens_max(), 0u);
-}
-
-TEST(ConfigViews, CarryTheFields) {
-  auto config = ParseConfig(
-      "sharding { combine: ALL_REDUCE_BF16 placement: HOST round_timeout_ms: 20 heartbeat_ms: 30 load_timeout_ms: 4000 "
-      "}"
-      "scheduling { round_bytes_max: 264000 } sessions { history_bytes_max: 2000000 tokens_max: 77 sessions_max: 5 }",
-      "x");
-  ASSERT_TRUE(config.ok());
-  FillDefaults(*config);
-  const EngineOptions options = EngineOptionsOf(*config, FullSize());
-  EXPECT_EQ(options.combine, CombineMode::kAllReduceBf16);
-  EXPECT_EQ(options.placement, Placement::kHost);
-  EXPECT_EQ(options.round_rows_max, 1000u);
-  EXPECT_EQ(options.round_timeout, absl::Milliseconds(20));
-  EXPECT_EQ(options.heartbeat, absl::Milliseconds(30));
-  EXPECT_EQ(options.load_timeout, absl::Seconds(4));
-  const SessionLimits limits = SessionLimitsOf(*config);
-  EXPECT_EQ(limits.history_bytes_max, 2000000u);
-  EXPECT_EQ(limits.tokens_max, 77u);
-  EXPECT_EQ(limits.sessions_max, 5u);
 }
 
 TEST(ShippedConfigs, LoadAndPrintBack) {

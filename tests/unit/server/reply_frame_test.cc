@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "server/answer_bytes.h"
 #include "server/frame_plan.h"
 #include "server/stream_outbox.h"
 
@@ -92,8 +93,8 @@ TEST_F(ReplyFrameTest, LongMessagesAreCutBetweenCharacters) {
 
 TEST_F(ReplyFrameTest, OutboxSendsControlThenDecodeThenTheRest) {
   StreamOutbox outbox;
-  outbox.AddStep(1, 100);
-  outbox.AddStep(2, 10);
+  outbox.AddStep(1, 100, 7);
+  outbox.AddStep(2, 10, 3);
   outbox.PushFrame(Make(1, std::string(60, 'a')));
   outbox.PushFrame(Make(1, std::string(40, 'b'), true));
   outbox.PushFrame(Make(2, std::string(10, 'c'), true, true));
@@ -102,6 +103,7 @@ TEST_F(ReplyFrameTest, OutboxSendsControlThenDecodeThenTheRest) {
   outbox.PushControl(drain);
   EXPECT_EQ(outbox.steps_in_flight(), 2u);
   EXPECT_EQ(outbox.bytes_in_flight(), 110u);
+  EXPECT_EQ(outbox.answer_bytes(), 10u);
 
   v1::ServerMessage control;
   ASSERT_TRUE(control.ParseFromString(outbox.Take()->head));
@@ -110,21 +112,23 @@ TEST_F(ReplyFrameTest, OutboxSendsControlThenDecodeThenTheRest) {
   EXPECT_EQ(outbox.steps_in_flight(), 1u);
   EXPECT_EQ(Parse(*outbox.Take()).rows(), std::string(60, 'a'));
   EXPECT_EQ(outbox.bytes_in_flight(), 40u);
+  EXPECT_EQ(outbox.answer_bytes(), 7u);  // until the last frame of its step
   EXPECT_FALSE(outbox.idle());
   EXPECT_EQ(Parse(*outbox.Take()).rows(), std::string(40, 'b'));
   EXPECT_TRUE(outbox.idle());
   EXPECT_EQ(outbox.bytes_in_flight(), 0u);
+  EXPECT_EQ(outbox.answer_bytes(), 0u);
   EXPECT_FALSE(outbox.Take().has_value());
 }
 
 TEST_F(ReplyFrameTest, OutboxDropsRowsOfACancelledStep) {
   StreamOutbox outbox;
-  outbox.AddStep(1, 500);
+  outbox.AddStep(1, 500, 0);
   ReplyFrame first = Make(1, "rows");
   first.head.add_results()->set_session_id(8);
   outbox.PushFrame(std::move(first));
   outbox.PushFrame(Make(1, "more"));
-  outbox.AddStep(2, 4);
+  outbox.AddStep(2, 4, 0);
   outbox.PushFrame(Make(2, "kept", true));
   outbox.DropRows(1);
   const v1::StepReply results = Parse(*outbox.Take());
@@ -144,9 +148,9 @@ TEST_F(ReplyFrameTest, RefusalsAreNotInFlight) {
   StreamOutbox outbox;
   outbox.PushRefusal(FailedReply(4, 1, absl::ResourceExhaustedError("full")));
   EXPECT_EQ(outbox.steps_in_flight(), 0u);
-  EXPECT_EQ(outbox.refusals(), 1u);
+  EXPECT_EQ(outbox.answer_bytes(), kRefusalBytes + 4);
   EXPECT_EQ(Parse(*outbox.Take()).code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
-  EXPECT_EQ(outbox.refusals(), 0u);
+  EXPECT_EQ(outbox.answer_bytes(), 0u);
 }
 
 TEST_F(ReplyFrameTest, ArenaReusesBuffersAndAccountsForThem) {

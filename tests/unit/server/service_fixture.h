@@ -99,7 +99,13 @@ class TestServer {
   }
 
   ServiceContext Context() {
-    return {model_, admission_, sessions_, gate_, scheduler_, config_.streams().streams_max()};
+    return {model_,
+            admission_,
+            sessions_,
+            gate_,
+            scheduler_,
+            config_.streams().streams_max(),
+            absl::Milliseconds(config_.streams().hello_timeout_ms())};
   }
 
   SchedulerOptions Options() const {
