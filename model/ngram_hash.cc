@@ -29,7 +29,7 @@ void NgramHasher::Hash(size_t layer_index, absl::Span<const int32_t> window, siz
   const uint64_t* multipliers = &multipliers_[layer_index * max_ngram_size_];
   uint64_t* out = ids.data();
   for (size_t at = lookback; at < window.size(); ++at) {
-    const Column* column = &layout_[layer_index * columns_];
+    const HashColumn* column = &layout_[layer_index * columns_];
     uint64_t rolling = 0;
     bool blocked = false;  // once the look-back left the sequence or met a dead id, all that is older is the pad
     for (uint32_t shift = 0; shift < max_ngram_size_; ++shift) {
@@ -38,7 +38,7 @@ void NgramHasher::Hash(size_t layer_index, absl::Span<const int32_t> window, siz
       rolling ^= id * multipliers[shift];
       if (shift == 0) continue;  // a 1-gram has no columns
       for (uint32_t head = 0; head < heads_; ++head, ++column) {
-        *out++ = RemainderByReciprocal(rolling, column->prime, column->reciprocal) + column->offset;
+        *out++ = column->RowOf(rolling);
       }
     }
   }

@@ -9,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "model/geometry.h"
+#include "model/number_formats.h"
 #include "shard/engine.h"
 
 namespace engram {
@@ -17,9 +18,11 @@ namespace engram {
 inline constexpr int kLayerShift = 48;
 static_assert(kLayersMax <= size_t{1} << (64 - kLayerShift));
 
-constexpr uint64_t EntryOf(size_t layer_index, uint64_t row) { return uint64_t{layer_index} << kLayerShift | row; }
-constexpr size_t LayerOf(uint64_t entry) { return entry >> kLayerShift; }
-constexpr uint64_t RowOf(uint64_t entry) { return entry & ((uint64_t{1} << kLayerShift) - 1); }
+ENGRAM_HOST_DEVICE constexpr uint64_t EntryOf(size_t layer_index, uint64_t row) {
+  return uint64_t{layer_index} << kLayerShift | row;
+}
+ENGRAM_HOST_DEVICE constexpr size_t LayerOf(uint64_t entry) { return entry >> kLayerShift; }
+ENGRAM_HOST_DEVICE constexpr uint64_t RowOf(uint64_t entry) { return entry & ((uint64_t{1} << kLayerShift) - 1); }
 
 // The rows of a round, numbered in request order over all its blocks, sorted by owner (request order within one).
 // Rebuilt each round, memory kept. Not thread-safe.

@@ -15,6 +15,8 @@ Usage: tests/run.sh [--sanitize | --all] [--no-packages] [-- CTEST_ARGS]
   --all           those and everything else
   --no-packages   do not install packages (they are there already, or this is not Debian)
   CTEST_ARGS      as ctest takes them, for example: -R golden
+
+ENGRAM_CUDA=ON in the environment: the GPU library must build; OFF: it is left out (default AUTO: where it can).
 EOF
 }
 
@@ -57,7 +59,8 @@ main() {
   make_venv
   say "configuring and building the dev preset into build/dev"
   mkdir -p build
-  cmake --preset dev >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+  cmake --preset dev -DENGRAM_CUDA="${ENGRAM_CUDA:-AUTO}" >build/configure.log 2>&1 ||
+    { cat build/configure.log; exit 1; }
   cmake --build --preset dev
   say "testing"
   # Open MPI refuses to start as root without both; containers and minimal systems have nobody else.

@@ -64,7 +64,9 @@ def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     entries = json.loads((build / 'compile_commands.json').read_text())
     root = pathlib.Path(__file__).resolve().parents[2]
-    sources = [entry for entry in entries if entry['file'].startswith(tuple(f'{root / folder}/' for folder in FOLDERS))]
+    ours = tuple(f'{root / folder}/' for folder in FOLDERS)
+    # nvcc's command lines are not clang's: kernels are seen through the headers that tests include.
+    sources = [entry for entry in entries if entry['file'].startswith(ours) and not entry['file'].endswith('.cu')]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for file, code, errors in pool.map(check, sources):

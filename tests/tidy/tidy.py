@@ -15,6 +15,7 @@ import re
 import sys
 
 import cpp_functions
+import cpp_includes
 
 FILE_LINES_MAX = 450       # no file is longer, whatever the ratchet says
 FILE_LINES_LONG = 200      # counted by the ratchet
@@ -23,7 +24,7 @@ LINE_CHARS_MAX = 120
 
 FOLDERS = ('model', 'shard', 'server', 'client', 'proto', 'cmake', 'configs', 'deploy', 'docs', 'tests', '.ci')
 PRUNED = {'build', '__pycache__', '.venv', 'data'}  # data: golden files
-CODE = {'.cc', '.h', '.py', '.sh', '.proto', '.cmake'}
+CODE = {'.cc', '.h', '.cu', '.py', '.sh', '.proto', '.cmake'}
 TEXT = CODE | {'.md', '.txt', '.txtpb', '.supp'}
 WORK_MARKS = re.compile(r'\b(?:' + '|'.join(('TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X')) + r')\b')
 
@@ -40,7 +41,6 @@ PRIVATE = {
     'mpi.h': ('shard/',),
     'grpc': ('server/grpc/', 'server/main.cc', 'client/'),
 }
-_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
 class Tree:
@@ -76,7 +76,7 @@ def measure(tree):
     """The figures the ratchet holds, and for each the place that makes it."""
     files = [(text.count('\n'), path) for path, text in tree.files.items() if pathlib.Path(path).suffix in CODE]
     found = []
-    for path, text in tree.with_suffix('.cc', '.h'):
+    for path, text in tree.with_suffix('.cc', '.h', '.cu'):
         found += [(lines, f'{path}:{line} {name}') for line, lines, name in cpp_functions.functions(text)]
     for path, text in tree.with_suffix('.py'):
         found += [(lines, f'{path}:{line} {name}') for line, lines, name in python_functions(text)]
@@ -117,8 +117,8 @@ def allowed(path, included):
 
 
 def check_includes(tree, _):
-    for path, text in tree.with_suffix('.cc', '.h'):
-        for included in _INCLUDE.findall(text):
+    for path, text in tree.with_suffix('.cc', '.h', '.cu'):
+        for included in cpp_includes.INCLUDE.findall(text):
             if not allowed(path, included):
                 yield f'{path}: may not include "{included}" (see ARCHITECTURE.md, who may include whom)'
 
@@ -160,7 +160,7 @@ def check_configs(tree, _):
             yield f'{path}: no test names it'
 
 
-CHECKS = (check_sizes, check_includes, check_guards, check_lines, check_docs, check_configs)
+CHECKS = (check_sizes, check_includes, cpp_includes.check_cuda, check_guards, check_lines, check_docs, check_configs)
 
 
 def faults(tree, ratchet):

@@ -118,6 +118,16 @@ class FaultsTest(unittest.TestCase):
             'client/a.cc': '#include "engram/v1/engram.grpc.pb.h"\n#include "model/a.h"\n',
         })
 
+    def test_cuda_stays_in_its_folders(self):
+        door = {'shard/gpu/a.h': HEADER.replace('MODEL', 'SHARD_GPU').replace('int A', '#include <nccl.h>\nint A')}
+        self.assert_clean({**door, 'shard/gpu/b.cu': '#include "shard/gpu/a.h"\n#include <cuda_runtime_api.h>\n',
+                           'tests/gpu/a.cc': '#include "shard/gpu/a.h"\n'})
+        self.assert_fault({'shard/a.cc': '#include <cuda_runtime.h>\n'}, 'cuda_runtime.h')
+        self.assert_fault({'tests/unit/a.cc': '#include <nccl.h>\n'}, 'nccl.h')
+        hall = door['shard/gpu/a.h'].replace('GPU_A_H', 'GPU_B_H').replace('<nccl.h>', '"shard/gpu/a.h"')
+        self.assert_fault({**door, 'shard/gpu/b.h': hall, 'shard/a.cc': '#include "shard/gpu/b.h"\n'},
+                          'shard/a.cc: "shard/gpu/b.h" brings in CUDA')
+
     def test_lines(self):
         self.assert_fault({'model/a.cc': 'int a; \n'}, 'white space')
         self.assert_fault({'model/a.cc': '// ' + 'x' * 118 + '\n'}, '121 characters')
