@@ -6,6 +6,8 @@
 namespace engram {
 
 absl::Status RandomStream::Run(const std::shared_ptr<grpc::Channel>& channel) {
+  // A connection that a busy machine refused once is tried again: streams are what is tested here.
+  context_.set_wait_for_ready(true);
   const std::unique_ptr<v1::EngramLookup::Stub> stub = v1::EngramLookup::NewStub(channel);
   stub->async()->Stream(&context_, this);
   if (life_.end != StreamLife::End::kNeverReads) StartRead(&incoming_);
