@@ -1,5 +1,6 @@
 #include "server/grpc/grpc_server.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
@@ -39,10 +40,13 @@ void SetLimits(grpc::ServerBuilder& builder, const v1::Limits& limits) {
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
 }
 
-// Both are switches of the whole process that act on servers built afterwards.
-void EnableHealthAndReflection() {
+// Health and reflection are switches of the whole process that act on servers built afterwards.
+void PrepareGrpc() {
   static std::once_flag once;
   std::call_once(once, [] {
+    // Held for good: when its last user goes, gRPC joins threads of its own of which one may be polling, for up to 10
+    // s. The other ranks would wait as long for this one to leave.
+    grpc_init();
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   });
@@ -52,7 +56,7 @@ void EnableHealthAndReflection() {
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const std::string& address,
                                                               const ServiceContext& context) {
-  EnableHealthAndReflection();
+  PrepareGrpc();
   auto service = std::make_unique<LookupService>(context);
   auto admin = std::make_unique<AdminService>(context, *service);
   grpc::ServerBuilder builder;
