@@ -38,6 +38,17 @@ std::shared_ptr<grpc::Channel> OpenChannelTo(const std::string& address) {
   return OpenChannel(options);
 }
 
+// One call on a channel of its own.
+template <typename Service, typename Reply, typename Method, typename Request>
+absl::StatusOr<Reply> Fetch(const std::string& address, absl::Duration timeout, Method method, const Request& request) {
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineIn(timeout));
+  Reply reply;
+  const grpc::Status status = (Service::NewStub(OpenChannelTo(address)).get()->*method)(&context, request, &reply);
+  if (!status.ok()) return StatusOfCall(address, status);
+  return reply;
+}
+
 // HealthCheckResponse { ServingStatus status = 1; }; read by hand because Debian ships no generated code of it.
 absl::StatusOr<std::string> ServingStatusOf(grpc::ByteBuffer& answer) {
   grpc::ProtoBufferReader reader(&answer);
@@ -78,23 +89,12 @@ v1::Hello HelloOf(const ConnectionOptions& options) {
 }
 
 absl::StatusOr<v1::Model> FetchModel(const std::string& address, absl::Duration timeout) {
-  grpc::ClientContext context;
-  context.set_deadline(DeadlineIn(timeout));
-  v1::Model model;
-  const grpc::Status status =
-      v1::EngramLookup::NewStub(OpenChannelTo(address))->GetModel(&context, v1::GetModelRequest(), &model);
-  if (!status.ok()) return StatusOfCall(address, status);
-  return model;
+  return Fetch<v1::EngramLookup, v1::Model>(address, timeout, &v1::EngramLookup::Stub::GetModel, v1::GetModelRequest());
 }
 
 absl::StatusOr<v1::ServerStatus> FetchServerStatus(const std::string& address, absl::Duration timeout) {
-  grpc::ClientContext context;
-  context.set_deadline(DeadlineIn(timeout));
-  v1::ServerStatus reply;
-  const grpc::Status status =
-      v1::EngramAdmin::NewStub(OpenChannelTo(address))->GetStatus(&context, v1::GetStatusRequest(), &reply);
-  if (!status.ok()) return StatusOfCall(address, status);
-  return reply;
+  return Fetch<v1::EngramAdmin, v1::ServerStatus>(address, timeout, &v1::EngramAdmin::Stub::GetStatus,
+                                                  v1::GetStatusRequest());
 }
 
 absl::StatusOr<std::string> FetchHealth(const std::string& address, absl::Duration timeout) {

@@ -12,11 +12,6 @@ std::vector<uint32_t> LayersOf(const v1::StepRequest& request, const Geometry& g
   return layers;
 }
 
-uint32_t RowBytesOf(v1::RowFormat format, const Geometry& geometry) {
-  if (format == v1::ROW_FORMAT_HASH_IDS) return sizeof(uint64_t);
-  return format == v1::ROW_FORMAT_BF16 ? geometry.bf16_row_bytes() : geometry.packed_row_bytes();
-}
-
 // A mask of the wrong length is refused with its segment, so what stands here for it is never looked at.
 void AppendMask(const v1::Segment& segment, std::string& mask) {
   const size_t end = mask.size() + static_cast<size_t>(segment.token_ids_size());
@@ -25,6 +20,11 @@ void AppendMask(const v1::Segment& segment, std::string& mask) {
 }
 
 }  // namespace
+
+uint32_t RowBytesOf(v1::RowFormat format, const Geometry& geometry) {
+  if (format == v1::ROW_FORMAT_HASH_IDS) return sizeof(uint64_t);
+  return format == v1::ROW_FORMAT_BF16 ? geometry.bf16_row_bytes() : geometry.packed_row_bytes();
+}
 
 uint64_t StepShape::SentTokens(uint64_t begin, uint64_t end) const {
   if (mask.empty()) return end - begin;

@@ -27,6 +27,9 @@ struct StepShape {
   bool Sends(uint64_t token) const { return mask.empty() || mask[token] != 0; }
 };
 
+// Of one row in the answer: 8 for HASH_IDS, the row id itself.
+uint32_t RowBytesOf(v1::RowFormat format, const Geometry& geometry);
+
 // Describes any request, valid or not: what is wrong with one is the server's to say.
 StepShape ShapeOf(const v1::StepRequest& request, const Geometry& geometry);
 

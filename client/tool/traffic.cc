@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/step_shape.h"
 
 namespace engram {
 namespace {
@@ -18,11 +19,6 @@ uint64_t StepTokensMax(const Geometry& geometry, const TrafficOptions& options) 
   const uint64_t token_bytes = uint64_t{geometry.columns()} * geometry.bf16_row_bytes() * geometry.layers();
   const uint64_t bytes = Bound(options.reply_bytes_max, options.limits.bytes_in_flight_max());
   return Bound(std::min(kStepTokensMax, std::max<uint64_t>(1, bytes / token_bytes)), options.limits.step_tokens_max());
-}
-
-uint64_t RowBytes(const Geometry& geometry, v1::RowFormat format) {
-  if (format == v1::ROW_FORMAT_HASH_IDS) return sizeof(uint64_t);
-  return format == v1::ROW_FORMAT_BF16 ? geometry.bf16_row_bytes() : geometry.packed_row_bytes();
 }
 
 }  // namespace
@@ -90,7 +86,7 @@ PlannedStep Traffic::Next() {
   }
   CloseSome(step);
   const size_t layers = step.expected.layers.empty() ? geometry_.layers() : step.expected.layers.size();
-  step.reply_bytes = step.tokens * layers * geometry_.columns() * RowBytes(geometry_, step.expected.format);
+  step.reply_bytes = step.tokens * layers * geometry_.columns() * RowBytesOf(step.expected.format, geometry_);
   return step;
 }
 

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
 #include "tests/gpu/kernel_fixture.h"
+#include "tests/unit/model/full_size.h"
 
 namespace engram {
 namespace {
@@ -81,13 +82,7 @@ HashBatch AllChunkings(const json& golden) {
 }
 
 NgramHasher FullSizeHasher(const json& golden) {
-  Geometry geometry;
-  geometry.layer_ids = {1, 14};
-  geometry.rows = {384006168, 384016682};
-  geometry.max_ngram_size = 4;
-  geometry.heads = 8;
-  geometry.head_dim = 256;
-  geometry.vocab_size = geometry.compressed_vocab_size = 99092;
+  const Geometry geometry = FullSize();
   HashConstants constants;
   constants.pad_id = golden.at("pad_id_compressed");
   constants.primes = DerivePrimes(geometry, 16000000);

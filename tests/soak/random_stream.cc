@@ -31,10 +31,12 @@ void RandomStream::OnWriteDone(bool ok) {
 void RandomStream::OnReadDone(bool ok) {
   if (!ok) return;
   if (incoming_.has_reply()) {
+    const v1::StepReply& reply = incoming_.reply();
     ++frames_;
-    last_frames_ += incoming_.reply().last() ? 1 : 0;
-    if (incoming_.reply().code() != 0) {
-      failure_ = absl::StrCat("step ", incoming_.reply().step_id(), ": ", incoming_.reply().message());
+    last_frames_ += reply.last() ? 1 : 0;
+    if (reply.code() != 0) failure_ = absl::StrCat("step ", reply.step_id(), ": ", reply.message());
+    for (const v1::SegmentResult& result : reply.results()) {
+      if (result.code() != 0) failure_ = absl::StrCat("step ", reply.step_id(), ": ", result.message());
     }
   }
   StartRead(&incoming_);

@@ -95,7 +95,6 @@ struct Outcome {
 };
 
 absl::Status MeasurePair(const Arguments& arguments, const v1::Model& model,
-                         const std::shared_ptr<grpc::Channel>& channel,
                          const std::vector<std::unique_ptr<Reader>>& readers, Outcome& outcome) {
   const double alone = Measure(arguments, readers);
   double beside = 0;
@@ -103,7 +102,7 @@ absl::Status MeasurePair(const Arguments& arguments, const v1::Model& model,
   {
     const NeverReader never(arguments.server, model, arguments.tokens, arguments.refused_segments);
     beside = Measure(arguments, readers);
-    status = FetchServerStatus(channel);
+    status = FetchServerStatus(arguments.server, kCallTimeout);
   }
   if (!status.ok()) return status.status();
   outcome.ratios.push_back(beside / alone);
@@ -131,14 +130,13 @@ absl::Status Judge(const Arguments& arguments, Outcome outcome) {
 }
 
 absl::Status Run(const Arguments& arguments) {
-  const std::shared_ptr<grpc::Channel> channel = OpenSoakChannel(arguments.server);
-  const absl::StatusOr<v1::Model> model = FetchSoakModel(channel);
+  const absl::StatusOr<v1::Model> model = FetchModel(arguments.server, kCallTimeout);
   if (!model.ok()) return model.status();
   std::vector<std::unique_ptr<Reader>> readers;
   for (uint64_t i = 0; i < arguments.readers; ++i) readers.push_back(std::make_unique<Reader>(arguments, *model));
   Outcome outcome;
   for (uint64_t i = 0; i < arguments.pairs; ++i) {
-    if (absl::Status status = MeasurePair(arguments, *model, channel, readers, outcome); !status.ok()) return status;
+    if (absl::Status status = MeasurePair(arguments, *model, readers, outcome); !status.ok()) return status;
   }
   for (const auto& reader : readers) {
     if (reader->failed() || reader->steps() == 0) return absl::InternalError("a reader's step failed");

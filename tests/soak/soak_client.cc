@@ -3,13 +3,6 @@
 #include "absl/time/clock.h"
 
 namespace engram {
-namespace {
-
-absl::Status StatusOfCall(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-}
-
-}  // namespace
 
 std::shared_ptr<grpc::Channel> OpenSoakChannel(const std::string& address) {
   grpc::ChannelArguments arguments;
@@ -18,33 +11,17 @@ std::shared_ptr<grpc::Channel> OpenSoakChannel(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-absl::StatusOr<v1::Model> FetchSoakModel(const std::shared_ptr<grpc::Channel>& channel) {
-  grpc::ClientContext context;
-  v1::Model model;
-  const grpc::Status status = v1::EngramLookup::NewStub(channel)->GetModel(&context, v1::GetModelRequest(), &model);
-  if (!status.ok()) return StatusOfCall(status);
-  return model;
-}
-
-absl::StatusOr<v1::ServerStatus> FetchServerStatus(const std::shared_ptr<grpc::Channel>& channel) {
-  grpc::ClientContext context;
-  v1::ServerStatus reply;
-  const grpc::Status status = v1::EngramAdmin::NewStub(channel)->GetStatus(&context, v1::GetStatusRequest(), &reply);
-  if (!status.ok()) return StatusOfCall(status);
-  return reply;
-}
-
 bool IsAtRest(const v1::ServerStatus& status) {
   return status.streams() == 0 && status.lookups() == 0 && status.steps_in_flight() == 0 &&
          status.unsent_bytes() == 0 && status.sessions() == 0 && status.history_bytes() == 0;
 }
 
-absl::StatusOr<v1::ServerStatus> AwaitRest(const std::shared_ptr<grpc::Channel>& channel, absl::Duration patience) {
+absl::StatusOr<v1::ServerStatus> AwaitRest(const std::string& address, absl::Duration patience) {
   const absl::Time end = absl::Now() + patience;
-  absl::StatusOr<v1::ServerStatus> status = FetchServerStatus(channel);
+  absl::StatusOr<v1::ServerStatus> status = FetchServerStatus(address, kCallTimeout);
   while (status.ok() && !IsAtRest(*status) && absl::Now() < end) {
     absl::SleepFor(absl::Milliseconds(20));
-    status = FetchServerStatus(channel);
+    status = FetchServerStatus(address, kCallTimeout);
   }
   return status;
 }

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "engram/v1/admin.grpc.pb.h"
+#include "client/connection.h"
 #include "engram/v1/engram.grpc.pb.h"
 
 namespace engram {
@@ -20,14 +20,14 @@ namespace engram {
 // A connection of its own, shared with no other channel of the process.
 std::shared_ptr<grpc::Channel> OpenSoakChannel(const std::string& address);
 
-absl::StatusOr<v1::Model> FetchSoakModel(const std::shared_ptr<grpc::Channel>& channel);
-absl::StatusOr<v1::ServerStatus> FetchServerStatus(const std::shared_ptr<grpc::Channel>& channel);
+// Of the calls that describe the server (client/connection.h).
+inline constexpr absl::Duration kCallTimeout = absl::Seconds(30);
 
 // Nothing open, under way, kept or unsent.
 bool IsAtRest(const v1::ServerStatus& status);
 
 // The status once it is at rest, or the last one after `patience`.
-absl::StatusOr<v1::ServerStatus> AwaitRest(const std::shared_ptr<grpc::Channel>& channel, absl::Duration patience);
+absl::StatusOr<v1::ServerStatus> AwaitRest(const std::string& address, absl::Duration patience);
 
 v1::ClientMessage HelloOf(const std::string& client_id);
 

@@ -89,7 +89,7 @@ class Soak {
 };
 
 // Sessions of the shared client outlive their streams: closes those of streams [0, count).
-absl::Status CloseShared(const std::shared_ptr<grpc::Channel>& channel, const v1::Model& model, uint64_t count) {
+absl::Status CloseShared(const std::string& address, const v1::Model& model, uint64_t count) {
   StreamLife life;
   life.messages.push_back(HelloOf(kSharedClient));
   const uint64_t most = model.limits().segments_max();
@@ -99,38 +99,38 @@ absl::Status CloseShared(const std::shared_ptr<grpc::Channel>& channel, const v1
     for (uint64_t i = first; i < std::min(first + most, count); ++i) message.mutable_step()->add_close_sessions(i + 1);
     life.messages.push_back(std::move(message));
   }
-  return RandomStream(life).Run(channel);
+  return RandomStream(life).Run(OpenSoakChannel(address));
 }
 
 // The server at rest, every session closed.
-absl::StatusOr<v1::ServerStatus> Settle(const std::shared_ptr<grpc::Channel>& channel, const v1::Model& model,
-                                        uint64_t streams) {
-  if (absl::Status status = CloseShared(channel, model, streams); !status.ok()) return status;
-  absl::StatusOr<v1::ServerStatus> status = AwaitRest(channel, kRestPatience);
+absl::StatusOr<v1::ServerStatus> Settle(const std::string& address, const v1::Model& model, uint64_t streams) {
+  if (absl::Status status = CloseShared(address, model, streams); !status.ok()) return status;
+  absl::StatusOr<v1::ServerStatus> status = AwaitRest(address, kRestPatience);
   if (!status.ok() || IsAtRest(*status)) return status;
   return absl::InternalError(
       absl::StrFormat("not at rest after %s: %s", absl::FormatDuration(kRestPatience), status->ShortDebugString()));
 }
 
 absl::Status Run(const Arguments& arguments) {
-  const std::shared_ptr<grpc::Channel> channel = OpenSoakChannel(arguments.server);
-  const absl::StatusOr<v1::Model> model = FetchSoakModel(channel);
+  const absl::StatusOr<v1::Model> model = FetchModel(arguments.server, kCallTimeout);
   if (!model.ok()) return model.status();
   Soak soak(arguments, *model);
   const absl::Time start = absl::Now();
   const uint64_t fifth = arguments.streams / 5;
   soak.RunTo(fifth);
-  const absl::StatusOr<v1::ServerStatus> early = Settle(channel, *model, fifth);
+  const absl::StatusOr<v1::ServerStatus> early = Settle(arguments.server, *model, fifth);
   if (!early.ok()) return early.status();
   soak.RunTo(arguments.streams);
-  const absl::StatusOr<v1::ServerStatus> late = Settle(channel, *model, arguments.streams);
+  const absl::StatusOr<v1::ServerStatus> late = Settle(arguments.server, *model, arguments.streams);
   if (!late.ok()) return late.status();
 
   constexpr double kMiB = 1 << 20;
   const double grown =
       (static_cast<double>(late->anonymous_bytes()) - static_cast<double>(early->anonymous_bytes())) / kMiB;
-  absl::PrintF("%d streams, %d frames read, %.1f s, %d failures; at rest: streams 0, steps 0, sessions 0, unsent 0\n",
-               arguments.streams, soak.frames(), absl::ToDoubleSeconds(absl::Now() - start), soak.failures());
+  absl::PrintF(
+      "%d streams, %d frames read, %.1f s, %d failures; at rest: streams %d, steps %d, sessions %d, unsent %d\n",
+      arguments.streams, soak.frames(), absl::ToDoubleSeconds(absl::Now() - start), soak.failures(), late->streams(),
+      late->steps_in_flight(), late->sessions(), late->unsent_bytes());
   absl::PrintF("anonymous memory of the server: %.1f MiB after %d streams, %.1f MiB after %d\n",
                static_cast<double>(early->anonymous_bytes()) / kMiB, fifth,
                static_cast<double>(late->anonymous_bytes()) / kMiB, arguments.streams);

@@ -1,4 +1,4 @@
-// Scripts and options for tests of the client that reconnects.
+// Scripts for tests of the client that reconnects.
 
 #ifndef ENGRAM_TESTS_UNIT_CLIENT_CLIENT_FIXTURE_H_
 #define ENGRAM_TESTS_UNIT_CLIENT_CLIENT_FIXTURE_H_
@@ -11,20 +11,13 @@
 #include <vector>
 
 #include "client/client.h"
+#include "tests/unit/client/client_options.h"
 #include "tests/unit/client/fake_service.h"
 
 namespace engram {
 
 // Where nobody listens.
 inline constexpr char kNobody[] = "127.0.0.1:1";
-
-inline ClientOptions OptionsFor(std::vector<std::string> addresses) {
-  ClientOptions options;
-  options.addresses = std::move(addresses);
-  options.backoff = {.initial = absl::Milliseconds(1), .max = absl::Milliseconds(20), .multiplier = 2};
-  options.random_seed = 1;
-  return options;
-}
 
 inline std::unique_ptr<Client> ClientOf(ClientOptions options) {
   absl::StatusOr<std::unique_ptr<Client>> client = Client::Create(std::move(options));

@@ -112,7 +112,7 @@ class ClientRandomTest : public testing::TestWithParam<RandomCase> {
 TEST_P(ClientRandomTest, EveryRowIdIsThatOfTheUnsplitSequence) {
   SCOPED_TRACE(absl::StrCat("seed ", seed_));
   KillableServer servers[] = {KillableServer(GetParam().overrides), KillableServer(GetParam().overrides)};
-  ClientOptions options = ResumeOptions({servers[0].address(), servers[1].address()});
+  ClientOptions options = OptionsFor({servers[0].address(), servers[1].address()});
   options.client_id = GetParam().client_id;
   options.losses_max = 1000;
   const auto client = *Client::Create(options);

@@ -25,7 +25,7 @@ class ClientResumeTest : public testing::Test {
 
 TEST_F(ClientResumeTest, GoesOnWhereItWasAfterARestart) {
   KillableServer server;
-  const auto client = *Client::Create(ResumeOptions({server.address()}));
+  const auto client = *Client::Create(OptionsFor({server.address()}));
   Check(*client, session_, sequence_, {1, 2, 3, 4, 5});
   server.Kill();
   server.Start();
@@ -39,7 +39,7 @@ TEST_F(ClientResumeTest, AnswersEveryStepThatWasInFlightOnce) {
   server.StartStalled();
   std::vector<StepFuture> steps;
   std::vector<std::vector<std::vector<uint64_t>>> expected;
-  const auto client = *Client::Create(ResumeOptions({server.address()}));
+  const auto client = *Client::Create(OptionsFor({server.address()}));
   for (uint32_t i = 0; i < 20; ++i) {
     TrackedStep step = HashStep();
     if (i % 5 == 4) {  // overwrites what a step in flight has written
@@ -65,7 +65,7 @@ TEST_F(ClientResumeTest, AnswersEveryStepThatWasInFlightOnce) {
 TEST_F(ClientResumeTest, TakesSessionsToAnotherServer) {
   KillableServer first;
   KillableServer second;
-  const auto client = *Client::Create(ResumeOptions({first.address(), second.address()}));
+  const auto client = *Client::Create(OptionsFor({first.address(), second.address()}));
   Check(*client, session_, sequence_, {1, 2, 3, 4, 5});
   first.Kill();
   Check(*client, session_, sequence_, {6});
@@ -74,7 +74,7 @@ TEST_F(ClientResumeTest, TakesSessionsToAnotherServer) {
 TEST_F(ClientResumeTest, LeavesADrainingServer) {
   KillableServer first;
   KillableServer second;
-  const auto client = *Client::Create(ResumeOptions({first.address(), second.address()}));
+  const auto client = *Client::Create(OptionsFor({first.address(), second.address()}));
   Check(*client, session_, sequence_, {1, 2, 3, 4, 5});
   first.server().gate().Close(absl::UnavailableError("draining"));
   EXPECT_TRUE(first.server().grpc().Drain("test", absl::Seconds(60))) << "the client has left by then";
@@ -84,7 +84,7 @@ TEST_F(ClientResumeTest, LeavesADrainingServer) {
 
 TEST_F(ClientResumeTest, RewindsDeepAfterAReconnect) {
   KillableServer server;
-  const auto client = *Client::Create(ResumeOptions({server.address()}));
+  const auto client = *Client::Create(OptionsFor({server.address()}));
   for (uint32_t i = 0; i < 10; ++i) Check(*client, session_, sequence_, {i, i + 1, i + 2});
   server.Kill();
   server.Start();
@@ -96,7 +96,7 @@ TEST_F(ClientResumeTest, RewindsDeepAfterAReconnect) {
 
 TEST_F(ClientResumeTest, ForksOfSessionsThatTheServerHasLost) {
   KillableServer server;
-  const auto client = *Client::Create(ResumeOptions({server.address()}));
+  const auto client = *Client::Create(OptionsFor({server.address()}));
   Check(*client, session_, sequence_, {1, 2, 3, 4, 5, 6});
   server.Kill();
   server.Start();
@@ -110,7 +110,7 @@ TEST_F(ClientResumeTest, ForksOfSessionsThatTheServerHasLost) {
 
 TEST_F(ClientResumeTest, BringsEvictedSessionsBack) {
   KillableServer server({"sessions.sessions_max=2", "sessions.client_share_percent=100"});
-  const auto client = *Client::Create(ResumeOptions({server.address()}));
+  const auto client = *Client::Create(OptionsFor({server.address()}));
   std::vector<TrackedSession> sessions;
   std::vector<Sequence> sequences;
   for (uint64_t id = 1; id <= 5; ++id) {
@@ -125,7 +125,7 @@ TEST_F(ClientResumeTest, BringsEvictedSessionsBack) {
 
 TEST_F(ClientResumeTest, NeverBuildsOnASegmentThatWasRefused) {
   KillableServer server;
-  const auto client = *Client::Create(ResumeOptions({server.address()}));
+  const auto client = *Client::Create(OptionsFor({server.address()}));
   Check(*client, session_, sequence_, {1, 2, 3, 4, 5, 6, 7, 8});
   // Overwrites positions 2 and 3 with a token that is none: refused, the server keeps what it had there. The next step
   // is under way before that is known.
@@ -146,7 +146,7 @@ TEST_F(ClientResumeTest, NeverBuildsOnASegmentThatWasRefused) {
 
 TEST_F(ClientResumeTest, NeverBuildsOnASegmentThatWasNeverSent) {
   KillableServer server({"streams.steps_in_flight_max=1"});
-  const auto client = *Client::Create(ResumeOptions({server.address()}));
+  const auto client = *Client::Create(OptionsFor({server.address()}));
   Check(*client, session_, sequence_, {1, 2, 3, 4, 5, 6, 7, 8});
   for (uint32_t round = 0; round < 50; ++round) {
     TrackedStep first = HashStep();

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 class ClientStateTest : public testing::Test {
  protected:
   void SetUp() override {
-    client_ = *Client::Create(ResumeOptions({server_.address()}));
+    client_ = *Client::Create(OptionsFor({server_.address()}));
     TrackedStep prefill = HashStep();
     prefill.request.set_return_states(true);
     TrackedSession(7).Append(prefill, {1, 2, 3, 4, 5});
@@ -152,7 +152,7 @@ TEST_F(ClientStateTest, WaitsUntilTheServerNoticesThatItsOldStreamIsGone) {
   message.mutable_step()->mutable_segments(0)->add_token_ids(1);
   ASSERT_TRUE(old.Send(message));
   ASSERT_TRUE(server_.AwaitSteps(1));
-  ClientOptions options = ResumeOptions({server_.address()});
+  ClientOptions options = OptionsFor({server_.address()});
   options.client_id = "shared";
   const auto client = *Client::Create(options);
   TrackedSession session(9);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/model_geometry.h"
+#include "tests/unit/client/loopback.h"
 
 namespace engram {
 
@@ -26,12 +27,7 @@ v1::Model FakeModel() {
 FakeServer::FakeServer(Script script) : script_(std::move(script)) {
   *welcome_.mutable_model() = FakeModel();
   welcome_.set_steps_in_flight_max(8);
-  int port = 0;
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(this);
-  server_ = builder.BuildAndStart();
-  address_ = absl::StrCat("127.0.0.1:", port);
+  server_ = ServeOnLoopback(*this, address_);
 }
 
 FakeServer::~FakeServer() { server_->Shutdown(std::chrono::system_clock::now()); }

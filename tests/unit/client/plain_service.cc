@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/model_geometry.h"
+#include "tests/unit/client/loopback.h"
 #include "tests/unit/client/plain_inbox.h"
 
 namespace engram {
@@ -18,12 +19,7 @@ constexpr int kCancelled = 1;
 }  // namespace
 
 PlainService::PlainService(const Oracle& oracle, PlainFaults faults) : oracle_(oracle), faults_(faults) {
-  int port = 0;
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(this);
-  server_ = builder.BuildAndStart();
-  address_ = absl::StrCat("127.0.0.1:", port);
+  server_ = ServeOnLoopback(*this, address_);
 }
 
 PlainService::~PlainService() { server_->Shutdown(std::chrono::system_clock::now()); }

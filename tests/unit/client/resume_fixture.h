@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "client/client.h"
 #include "client/tool/oracle.h"
+#include "tests/unit/client/client_options.h"
 #include "tests/unit/server/service_fixture.h"
 
 namespace engram {
@@ -56,14 +57,6 @@ class KillableServer {
   std::string address_;
   std::unique_ptr<TestServer> server_;
 };
-
-inline ClientOptions ResumeOptions(std::vector<std::string> addresses) {
-  ClientOptions options;
-  options.addresses = std::move(addresses);
-  options.backoff = {.initial = absl::Milliseconds(1), .max = absl::Milliseconds(20), .multiplier = 2};
-  options.random_seed = 1;
-  return options;
-}
 
 // The whole sequence, unsplit: what a session's rows must be. Row ids come from the formula in its plainest form.
 class Sequence {

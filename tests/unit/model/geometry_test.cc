@@ -4,23 +4,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/model/full_size.h"
 
 namespace engram {
 namespace {
 
 using ::testing::HasSubstr;
-
-Geometry FullSize() {
-  Geometry geometry;
-  geometry.layer_ids = {1, 14};
-  geometry.rows = {384006168, 384016682};
-  geometry.max_ngram_size = 4;
-  geometry.heads = 8;
-  geometry.head_dim = 256;
-  geometry.vocab_size = 129280;
-  geometry.compressed_vocab_size = 99092;
-  return geometry;
-}
 
 TEST(Geometry, FullSizeNumbers) {
   const Geometry geometry = FullSize();

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "model/digest.h"
 #include "model/primes.h"
+#include "tests/unit/model/full_size.h"
 #include "tests/unit/model/small_constants.h"
 
 namespace engram {
@@ -15,18 +16,6 @@ namespace {
 
 using Small = SmallConstants;
 using ::testing::ElementsAre;
-
-Geometry FullSize() {
-  Geometry geometry;
-  geometry.layer_ids = {1, 14};
-  geometry.rows = {384006168, 384016682};
-  geometry.max_ngram_size = 4;
-  geometry.heads = 8;
-  geometry.head_dim = 256;
-  geometry.vocab_size = 129280;
-  geometry.compressed_vocab_size = 99092;
-  return geometry;
-}
 
 TEST(Primes, AreConsecutive) {
   EXPECT_THAT(PrimesFrom(0, 5), ElementsAre(2, 3, 5, 7, 11));

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "server/config.h"
+#include "tests/unit/model/full_size.h"
 
 namespace engram {
 
@@ -23,19 +24,6 @@ struct BadText {
   const char* text;
   const char* message;
 };
-
-// The released model.
-inline Geometry FullSize() {
-  Geometry geometry;
-  geometry.layer_ids = {1, 14};
-  geometry.rows = {384006168, 384016682};
-  geometry.max_ngram_size = 4;
-  geometry.heads = 8;
-  geometry.head_dim = 256;
-  geometry.vocab_size = 129280;
-  geometry.compressed_vocab_size = 99092;
-  return geometry;
-}
 
 }  // namespace engram
 
