@@ -29,6 +29,7 @@ class Collective {
 
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
+  virtual int local_rank() const = 0;  // among the ranks on this host, in their order
 
   // Opens a round: headers[r] goes to rank r, which is woken; that of the caller is ignored. [ranks].
   virtual absl::Status SendHeaders(absl::Span<const RoundHeader> headers, Deadline deadline) = 0;

@@ -22,6 +22,10 @@ std::string_view NameOf(Placement placement) {
       return "HOST";
     case Placement::kMapped:
       return "MAPPED";
+    case Placement::kDevice:
+      return "DEVICE";
+    case Placement::kHostPinned:
+      return "HOST_PINNED";
   }
   return "unknown placement";
 }

@@ -23,11 +23,22 @@
 namespace engram {
 
 enum class CombineMode { kAllReduceBf16, kAllReducePacked, kOwnerGather };
-enum class Placement { kHost, kMapped };
+enum class Placement { kHost, kMapped, kDevice, kHostPinned };
 enum class RowForm { kPacked, kBf16 };
 
 std::string_view NameOf(CombineMode mode);     // "OWNER_GATHER"
 std::string_view NameOf(Placement placement);  // "MAPPED"
+
+// Placements that need a GPU: DEVICE and HOST_PINNED. The layers of a rank are either all on its GPU's side or all not.
+inline bool IsOnGpu(Placement placement) {
+  return placement == Placement::kDevice || placement == Placement::kHostPinned;
+}
+
+// How ranks reach their GPUs (gpu_backend.h), without a word of CUDA here.
+class GpuBackend;
+
+// The one that this program was built with; null when it was built without CUDA. In a library of its own.
+GpuBackend* BuiltInGpu();
 
 // What a combine mode can deliver: ALL_REDUCE_BF16 serves bf16 only.
 bool Serves(CombineMode mode, RowForm form);
@@ -40,12 +51,24 @@ struct LoadProgress {
 struct EngineOptions {
   CombineMode combine = CombineMode::kOwnerGather;
   Placement placement = Placement::kMapped;
+  std::vector<Placement> layer_placements;            // [layers], instead of `placement`; empty: that for all
   uint64_t round_rows_max = 65536;                    // rows of one round, all blocks together
   absl::Duration round_timeout = absl::Seconds(10);   // a round not finished by then is lost, and with it the job
   absl::Duration heartbeat = absl::Seconds(1);        // how often the front end promises a round or a Heartbeat
   absl::Duration load_timeout = absl::Hours(1);       // all ranks must have loaded by then
   std::function<void(const LoadProgress&)> progress;  // of this rank's shard, from a loading thread; may be empty
+  GpuBackend* gpu = nullptr;                          // for ranks on GPUs; must outlive the engine
+  // Lines for the log from any rank's thread of this process, before anything is allocated; may be empty.
+  std::function<void(const std::string& line)> note;
+
+  Placement PlacementOf(size_t layer_index) const {
+    return layer_placements.empty() ? placement : layer_placements[layer_index];
+  }
+  bool OnGpu() const { return IsOnGpu(PlacementOf(0)); }
 };
+
+// Rounds that may be begun and not finished.
+inline constexpr int kRoundsInFlightMax = 2;
 
 // Rows of one layer, in one form, wanted by one round.
 struct RowBlock {
@@ -75,6 +98,18 @@ class Engine {
   //   moved. DATA_LOSS         a table file changed under a rank; the contents of `out` are undefined, later rounds may
   //   succeed. UNAVAILABLE       a rank was lost or did not answer within round_timeout: the job must end (Job::Abort).
   virtual absl::Status Gather(absl::Span<const RowBlock> blocks) = 0;
+
+  // The same in two halves, so that the copy-out of one round goes on while the next one gathers. Begin returns when the
+  // ranks have done their parts; the blocks' `out` are filled, in order of Begin, once Finish is OK, and must stay until
+  // then. At most rounds_in_flight_max() rounds are begun and not finished. An error of either ends its round, and after
+  // one of Begin no Finish follows. Between a Begin and its Finish, Gather must not be called.
+  virtual absl::Status Begin(absl::Span<const RowBlock> blocks) { return Gather(blocks); }
+  virtual absl::Status Finish() { return absl::OkStatus(); }
+  virtual int rounds_in_flight_max() const { return 1; }  // where it is 1, Begin has already filled the blocks
+
+  // Memory of the caller's in which most blocks' `out` will lie, for ranks that fill it faster when it is page-locked.
+  // It must stay as it is while the engine lives; once, before the first round. RESOURCE_EXHAUSTED naming the size.
+  virtual absl::Status PinReplyMemory(absl::Span<std::byte> /*memory*/) { return absl::OkStatus(); }
 
   // An empty round that proves every rank alive. Errors as Gather.
   virtual absl::Status Heartbeat() = 0;

@@ -47,28 +47,65 @@ absl::Status FrontEngine::CheckBlocks(absl::Span<const RowBlock> blocks) const {
       absl::StrCat("a round of ", rows, " rows, round_rows_max is ", options_.round_rows_max));
 }
 
-absl::Status FrontEngine::GatherAlone(absl::Span<const RowBlock> blocks) {
-  absl::Status rows;
-  for (const RowBlock& block : blocks) {
-    rows.Update(loaded_.shard->table(block.layer_index).Gather(block.form, block.ids, {}, block.out));
-  }
-  return rows.ok() ? rows : absl::Status(rows.code(), absl::StrCat("rank 0: ", rows.message()));
+absl::Status FrontEngine::Gather(absl::Span<const RowBlock> blocks) {
+  if (!rows_.empty()) return absl::FailedPreconditionError("Gather while a round is begun and not finished");
+  ENGRAM_RETURN_IF_ERROR(Begin(blocks));
+  return Finish();
 }
 
-absl::Status FrontEngine::Gather(absl::Span<const RowBlock> blocks) {
+absl::Status FrontEngine::Begin(absl::Span<const RowBlock> blocks) {
   ENGRAM_RETURN_IF_ERROR(CheckBlocks(blocks));
   ENGRAM_RETURN_IF_ERROR(over_);
-  return collective_.ranks() == 1 ? GatherAlone(blocks) : Round(RoundOp::kGather, blocks);
+  if (rows_.size() >= static_cast<size_t>(rounds_in_flight_max())) {
+    return absl::FailedPreconditionError(absl::StrCat("Begin with ", rows_.size(), " rounds begun and not finished"));
+  }
+  absl::Status rows;
+  ENGRAM_RETURN_IF_ERROR(collective_.ranks() == 1 ? Alone(blocks, rows) : Round(RoundOp::kGather, blocks, rows));
+  rows_.push_back(std::move(rows));
+  return absl::OkStatus();
 }
 
-absl::Status FrontEngine::Round(RoundOp op, absl::Span<const RowBlock> blocks) {
+absl::Status FrontEngine::Finish() {
   ENGRAM_RETURN_IF_ERROR(over_);
-  ++sequence_;
+  if (rows_.empty()) return absl::FailedPreconditionError("Finish without a round that is begun");
+  const absl::Status delivered = loaded_.combine->Deliver(DeadlineAfter(options_.round_timeout));
+  if (!delivered.ok()) return Lose(delivered);
+  const absl::Status rows = std::move(rows_.front());
+  rows_.pop_front();
+  return rows;
+}
+
+absl::Status FrontEngine::Heartbeat() {
   absl::Status rows;
-  const absl::Status between_ranks = Exchange(op, blocks, rows);
-  if (between_ranks.ok()) return rows;
+  ENGRAM_RETURN_IF_ERROR(Round(RoundOp::kHeartbeat, {}, rows));
+  return rows;
+}
+
+absl::Status FrontEngine::PinReplyMemory(absl::Span<std::byte> memory) {
+  return loaded_.gpu == nullptr ? absl::OkStatus() : loaded_.gpu->PinReplyMemory(memory);
+}
+
+// No header, no report: there is nobody to tell.
+absl::Status FrontEngine::Alone(absl::Span<const RowBlock> blocks, absl::Status& rows) {
+  ++sequence_;
+  absl::Status mine;
+  loaded_.combine->Plan(blocks, {});
+  const absl::Status asked = loaded_.combine->Ask(blocks, DeadlineAfter(options_.round_timeout), mine);
+  if (!asked.ok()) return Lose(asked);
+  rows = StatusOf(ReportOf(mine), collective_.rank());
+  return absl::OkStatus();
+}
+
+absl::Status FrontEngine::Lose(const absl::Status& between_ranks) {
   over_ = absl::UnavailableError(absl::StrCat("round ", sequence_, ": ", between_ranks.message()));
   return over_;
+}
+
+absl::Status FrontEngine::Round(RoundOp op, absl::Span<const RowBlock> blocks, absl::Status& rows) {
+  ENGRAM_RETURN_IF_ERROR(over_);
+  ++sequence_;
+  const absl::Status between_ranks = Exchange(op, blocks, rows);
+  return between_ranks.ok() ? between_ranks : Lose(between_ranks);
 }
 
 absl::Status FrontEngine::Exchange(RoundOp op, absl::Span<const RowBlock> blocks, absl::Status& rows) {
@@ -91,7 +128,9 @@ absl::Status FrontEngine::Exchange(RoundOp op, absl::Span<const RowBlock> blocks
 }
 
 absl::Status FrontEngine::Stop() {
-  ENGRAM_RETURN_IF_ERROR(Round(RoundOp::kStop, {}));
+  absl::Status rows;
+  ENGRAM_RETURN_IF_ERROR(Round(RoundOp::kStop, {}, rows));
+  ENGRAM_RETURN_IF_ERROR(rows);
   over_ = absl::FailedPreconditionError("the engine was stopped");
   if (on_stopped_) on_stopped_();
   return absl::OkStatus();

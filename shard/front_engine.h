@@ -4,6 +4,7 @@
 #define ENGRAM_SHARD_FRONT_ENGINE_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -21,16 +22,22 @@ class FrontEngine : public Engine {
               std::function<void()> on_stopped);
 
   absl::Status Gather(absl::Span<const RowBlock> blocks) override;
-  absl::Status Heartbeat() override { return Round(RoundOp::kHeartbeat, {}); }
+  absl::Status Begin(absl::Span<const RowBlock> blocks) override;
+  absl::Status Finish() override;
+  int rounds_in_flight_max() const override { return loaded_.combine->rounds_in_flight_max(); }
+  absl::Status PinReplyMemory(absl::Span<std::byte> memory) override;
+  absl::Status Heartbeat() override;
   absl::Status Stop() override;
 
  private:
   absl::Status CheckBlocks(absl::Span<const RowBlock> blocks) const;
   absl::Status CheckBlock(const RowBlock& block, size_t index) const;
-  // One rank: straight from the table to the blocks.
-  absl::Status GatherAlone(absl::Span<const RowBlock> blocks);
-  absl::Status Round(RoundOp op, absl::Span<const RowBlock> blocks);
-  // The messages of a round. Returns what went wrong between ranks; `rows` gets the first rank's trouble with its rows.
+  // Both return what went wrong between ranks, after which no round is possible; `rows` gets the first rank's trouble
+  // with its rows.
+  absl::Status Alone(absl::Span<const RowBlock> blocks, absl::Status& rows);
+  absl::Status Round(RoundOp op, absl::Span<const RowBlock> blocks, absl::Status& rows);
+  absl::Status Lose(const absl::Status& between_ranks);
+  // The messages of a round.
   absl::Status Exchange(RoundOp op, absl::Span<const RowBlock> blocks, absl::Status& rows);
 
   Collective& collective_;
@@ -39,6 +46,7 @@ class FrontEngine : public Engine {
   const std::function<void()> on_stopped_;
   std::vector<RoundHeader> headers_;  // [ranks]
   uint64_t sequence_ = 0;
+  std::deque<absl::Status> rows_;  // of the rounds begun and not finished
   absl::Status over_;  // why no further round is possible
 };
 

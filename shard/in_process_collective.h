@@ -18,6 +18,7 @@ class InProcessCollective : public Collective {
 
   int rank() const override { return rank_; }
   int ranks() const override { return group_->ranks(); }
+  int local_rank() const override { return rank_; }
   absl::Status SendHeaders(absl::Span<const RoundHeader> headers, Deadline deadline) override;
   absl::StatusOr<RoundHeader> AwaitHeader(Deadline deadline) override;
   absl::Status Broadcast(int root, absl::Span<std::byte> bytes, Deadline deadline) override;

@@ -12,6 +12,9 @@ namespace {
 // Rows of a round are numbered in 32 bits.
 constexpr uint64_t kRoundRowsBound = uint64_t{1} << 31;
 
+// For what ranks set up together; as long as ranks may take to join.
+constexpr absl::Duration kConnectTimeout = absl::Minutes(2);
+
 absl::Status CheckPositive(absl::string_view name, absl::Duration value) {
   if (value > absl::ZeroDuration()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(name, " is ", absl::FormatDuration(value), ", must be positive"));
@@ -43,16 +46,60 @@ absl::Status CheckCheckpoint(const Checkpoint& checkpoint) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<LoadedRank> Load(Collective& collective, const Checkpoint& checkpoint, const EngineOptions& options,
-                                LoadMeter& meter) {
+absl::Status CheckPlacements(const EngineOptions& options, const Geometry& geometry) {
+  const std::vector<Placement>& layers = options.layer_placements;
+  if (!layers.empty() && layers.size() != geometry.layers()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("layer_placements has ", layers.size(), " entries for ", geometry.layers(), " layers"));
+  }
+  for (size_t layer = 1; layer < layers.size(); ++layer) {
+    if (IsOnGpu(layers[layer]) == IsOnGpu(layers[0])) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("layer ", geometry.layer_ids[0], " has placement ", std::string(NameOf(layers[0])), " and layer ",
+                     geometry.layer_ids[layer], " ", std::string(NameOf(layers[layer])),
+                     ": a rank's layers are either all on its GPU's side (DEVICE, HOST_PINNED) or all on the CPU's"));
+  }
+  return absl::OkStatus();
+}
+
+// The GPU of this rank, with room for its share.
+absl::StatusOr<std::unique_ptr<GpuRank>> OpenGpu(const Collective& collective, const Checkpoint& checkpoint,
+                                                 const EngineOptions& options) {
+  if (options.gpu == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("sharding.placement is ",
+                                                      std::string(NameOf(options.PlacementOf(0))),
+                                                      ", and this program was built without CUDA (ENGRAM_CUDA)"));
+  }
+  ENGRAM_ASSIGN_OR_RETURN(std::unique_ptr<GpuRank> gpu, options.gpu->Open(collective.local_rank()));
+  const GpuLoad load{checkpoint.geometry, options, collective.rank(), collective.ranks()};
+  ENGRAM_ASSIGN_OR_RETURN(const std::vector<std::string> lines, gpu->Plan(load));
+  for (const std::string& line : lines) {
+    if (options.note) options.note(line);
+  }
+  return gpu;
+}
+
+absl::Status Prepare(const Collective& collective, const Checkpoint& checkpoint, const EngineOptions& options,
+                     LoadedRank& rank) {
   ENGRAM_RETURN_IF_ERROR(CheckOptions(options));
   ENGRAM_RETURN_IF_ERROR(CheckCheckpoint(checkpoint));
-  LoadedRank loaded;
-  ENGRAM_ASSIGN_OR_RETURN(loaded.shard,
-                          Shard::Load(checkpoint, options.placement, collective.rank(), collective.ranks(), meter));
-  ENGRAM_ASSIGN_OR_RETURN(loaded.combine,
-                          MakeCombine(options.combine, collective, *loaded.shard, options.round_rows_max));
-  return loaded;
+  ENGRAM_RETURN_IF_ERROR(CheckPlacements(options, checkpoint.geometry));
+  if (options.OnGpu()) {
+    ENGRAM_ASSIGN_OR_RETURN(rank.gpu, OpenGpu(collective, checkpoint, options));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Load(Collective& collective, const Checkpoint& checkpoint, const EngineOptions& options, LoadMeter& meter,
+                  LoadedRank& rank) {
+  ENGRAM_ASSIGN_OR_RETURN(rank.shard, Shard::Load(checkpoint, options, rank.gpu.get(), collective.rank(),
+                                                  collective.ranks(), meter));
+  const uint64_t rows_max = options.round_rows_max;
+  absl::StatusOr<std::unique_ptr<Combine>> combine =
+      rank.gpu == nullptr ? MakeCombine(options.combine, collective, *rank.shard, rows_max)
+                          : rank.gpu->MakeCombine(options.combine, collective, *rank.shard, rows_max);
+  ENGRAM_ASSIGN_OR_RETURN(rank.combine, std::move(combine));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -60,11 +107,18 @@ absl::StatusOr<LoadedRank> Load(Collective& collective, const Checkpoint& checkp
 absl::StatusOr<LoadedRank> LoadRank(Collective& collective, const Checkpoint& checkpoint, const EngineOptions& options,
                                     LoadMeter& meter) {
   const Deadline deadline = DeadlineAfter(options.load_timeout);
-  absl::StatusOr<LoadedRank> loaded = Load(collective, checkpoint, options, meter);
-  // A rank that failed tells the others instead of leaving them to wait. A late one gets one round's time to say so.
-  const Deadline agreed_by = std::max(deadline, DeadlineAfter(options.round_timeout));
-  ENGRAM_RETURN_IF_ERROR(Agree(collective, checkpoint, options, loaded.status(), agreed_by));
-  return loaded;
+  LoadedRank rank;
+  // What can be refused is refused before hours of loading. A rank that failed tells the others instead of leaving
+  // them to wait.
+  const absl::Status prepared = Prepare(collective, checkpoint, options, rank);
+  const std::string gpu = rank.gpu == nullptr ? "" : rank.gpu->id();
+  ENGRAM_RETURN_IF_ERROR(Agree(collective, checkpoint, options, gpu, prepared, deadline));
+  const absl::Status loaded = Load(collective, checkpoint, options, meter, rank);
+  // A late one gets one round's time to say so.
+  ENGRAM_RETURN_IF_ERROR(
+      AgreeOnStatus(collective, loaded, std::max(deadline, DeadlineAfter(options.round_timeout))));
+  ENGRAM_RETURN_IF_ERROR(rank.combine->Connect(DeadlineAfter(kConnectTimeout)));
+  return rank;
 }
 
 }  // namespace engram

@@ -10,19 +10,22 @@
 #include "shard/collective.h"
 #include "shard/combine.h"
 #include "shard/engine.h"
+#include "shard/gpu_backend.h"
 #include "shard/load_meter.h"
 #include "shard/shard.h"
 
 namespace engram {
 
-// `combine` works on `shard` and on the Collective it was loaded with.
+// `combine` works on `shard` and on the Collective it was loaded with, both on `gpu` where there is one.
 struct LoadedRank {
+  std::unique_ptr<GpuRank> gpu;  // null on CPU ranks
   std::unique_ptr<Shard> shard;
   std::unique_ptr<Combine> combine;
 };
 
-// Collective: loads this rank's rows and makes sure that all ranks agree. INVALID_ARGUMENT for options or a model that
-// the engine cannot serve, errors of Shard::Load and MakeCombine, errors of Agree.
+// Collective: makes sure that all ranks agree, then loads this rank's rows. INVALID_ARGUMENT for options or a model that
+// the engine cannot serve, FAILED_PRECONDITION for GPU ranks where there is none, errors of Shard::Load, MakeCombine,
+// Combine::Connect and Agree.
 absl::StatusOr<LoadedRank> LoadRank(Collective& collective, const Checkpoint& checkpoint, const EngineOptions& options,
                                     LoadMeter& meter);
 

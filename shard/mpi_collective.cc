@@ -28,10 +28,19 @@ absl::StatusOr<std::unique_ptr<MpiCollective>> MpiCollective::Create(bool bell, 
   ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_rank(collective->comm_, &collective->rank_));
   ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_size(collective->comm_, &collective->ranks_));
   ENGRAM_RETURN_IF_MPI_ERROR(MPI_Op_create(AddBf16Op, 1, &collective->sum_bf16_));
+  ENGRAM_RETURN_IF_ERROR(collective->FindLocalRank());
   if (bell) {
     ENGRAM_ASSIGN_OR_RETURN(collective->bell_, RankBell::Create(collective->comm_));
   }
   return collective;
+}
+
+absl::Status MpiCollective::FindLocalRank() {
+  MPI_Comm host = MPI_COMM_NULL;
+  ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host));
+  ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_rank(host, &local_rank_));
+  ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_free(&host));
+  return absl::OkStatus();
 }
 
 void MpiCollective::Free() {

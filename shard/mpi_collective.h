@@ -25,6 +25,7 @@ class MpiCollective : public Collective {
 
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
+  int local_rank() const override { return local_rank_; }
   absl::Status SendHeaders(absl::Span<const RoundHeader> headers, Deadline deadline) override;
   absl::StatusOr<RoundHeader> AwaitHeader(Deadline deadline) override;
   absl::Status Broadcast(int root, absl::Span<std::byte> bytes, Deadline deadline) override;
@@ -38,6 +39,8 @@ class MpiCollective : public Collective {
  private:
   explicit MpiCollective(size_t part_bytes_max) : part_bytes_max_(part_bytes_max) {}
 
+  absl::Status FindLocalRank();
+
   // Tests `header` until it is there, and sleeps between tests.
   absl::Status PollHeader(MPI_Request& header, MPI_Status& status, Deadline deadline);
   absl::Status Reduce(void* data, size_t count, size_t element_bytes, MPI_Datatype type, MPI_Op op, Deadline deadline);
@@ -45,6 +48,7 @@ class MpiCollective : public Collective {
   const size_t part_bytes_max_;
   int rank_ = 0;
   int ranks_ = 1;
+  int local_rank_ = 0;
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Op sum_bf16_ = MPI_OP_NULL;
   std::unique_ptr<RankBell> bell_;  // null: none on this node

@@ -18,12 +18,15 @@
 
 namespace engram {
 
+class GpuRank;  // gpu_backend.h
+
 // Loaded once; used by its rank's engine thread.
 class Shard {
  public:
   // Rank `rank` of `ranks`. Errors of MakeTable, with the layer named.
-  static absl::StatusOr<std::unique_ptr<Shard>> Load(const Checkpoint& checkpoint, Placement placement, int rank,
-                                                     int ranks, LoadMeter& meter);
+  // `gpu`: where the placements are on one; it must outlive the shard.
+  static absl::StatusOr<std::unique_ptr<Shard>> Load(const Checkpoint& checkpoint, const EngineOptions& options,
+                                                     GpuRank* gpu, int rank, int ranks, LoadMeter& meter);
 
   // Packed bytes of that rank's rows, all layers.
   static uint64_t BytesOf(const Geometry& geometry, int rank, int ranks);

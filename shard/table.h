@@ -12,6 +12,8 @@
 
 namespace engram {
 
+struct DeviceRows;  // shard/gpu/device_rows.h
+
 // Rows [begin, end) of a table, wherever the placement keeps them. Loaded once, read for life; used by the engine
 // thread of its rank alone. Rows outside the range (the padding of a short last shard) are never read.
 class Table {
@@ -23,6 +25,9 @@ class Table {
 
   ShardRange range() const { return range_; }
   bool Owns(uint64_t row) const { return row >= range_.begin && row < range_.end; }
+
+  // Where a GPU finds the rows; null when no GPU does.
+  virtual const DeviceRows* device_rows() const { return nullptr; }
 
   // Writes rows[i] (ids of the whole table, all owned) in `form` to the slots[i]-th row of `out`, or to the i-th where
   // `slots` is empty. DATA_LOSS when the file behind the rows changed; the rows written are undefined then.

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "model/check.h"
 #include "model/files/errors.h"
+#include "shard/gpu_backend.h"
 #include "shard/host_table.h"
 #include "shard/mapped_table.h"
 #include "shard/table_source.h"
@@ -22,10 +24,14 @@ class EmptyTable : public Table {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Table>> MakeTable(Placement placement, const TableFiles& files, ShardRange range,
-                                                 uint32_t head_dim, LoadMeter& meter) {
+                                                 uint32_t head_dim, LoadMeter& meter, GpuRank* gpu) {
   absl::StatusOr<TableSource> source = TableSource::Open(files, range, head_dim);
   if (!source.ok()) return source.status();
   if (range.begin == range.end) return std::make_unique<EmptyTable>(range);
+  if (IsOnGpu(placement)) {
+    ENGRAM_CHECK(gpu != nullptr);
+    return gpu->LoadTable(placement, *std::move(source), range, meter);
+  }
   if (placement == Placement::kHost) return HostTable::Load(*std::move(source), range, meter);
   const uint64_t bytes = (range.end - range.begin) * (source->codes.width + source->scales.width);
   ENGRAM_RETURN_IF_ERROR(meter.Add(bytes));

@@ -11,9 +11,12 @@
 
 namespace engram {
 
-// Rows `range` of the table in `files`, where `placement` says. Errors of TableSource::Open and of the placement.
+class GpuRank;  // gpu_backend.h
+
+// Rows `range` of the table in `files`, where `placement` says; `gpu` for those on a GPU. Errors of TableSource::Open
+// and of the placement.
 absl::StatusOr<std::unique_ptr<Table>> MakeTable(Placement placement, const TableFiles& files, ShardRange range,
-                                                 uint32_t head_dim, LoadMeter& meter);
+                                                 uint32_t head_dim, LoadMeter& meter, GpuRank* gpu = nullptr);
 
 }  // namespace engram
 

@@ -19,17 +19,9 @@
 #include "model/ngram_hash.h"
 #include "shard/engine.h"
 #include "shard/gpu/api.h"
+#include "shard/gpu/device_rows.h"
 
 namespace engram {
-
-// The rows of one layer that this rank owns. Both pointers are multiples of kTableAlignment.
-struct alignas(16) DeviceRows {
-  const uint8_t* codes = nullptr;   // [end - begin, head_dim]: row `begin` comes first
-  const uint8_t* scales = nullptr;  // [end - begin, head_dim/32]
-  uint64_t begin = 0;
-  uint64_t end = 0;  // >= begin
-};
-inline constexpr size_t kTableAlignment = 16;
 
 enum class UnownedRows {
   kZero,   // written as zeros, whatever the tables hold: the other ranks' parts are added
