@@ -26,7 +26,7 @@ constexpr FieldFlag kFieldFlags[] = {
     {"--pid-file", "listen.pid_file", "FILE", "Gets the front end's process id"},
     {"--shards", "sharding.shards", "N", "In-process shards when no launcher started the program"},
     {"--combine", "sharding.combine", "MODE", "OWNER_GATHER, ALL_REDUCE_PACKED or ALL_REDUCE_BF16"},
-    {"--placement", "sharding.placement", "P", "HOST or MAPPED"},
+    {"--placement", "sharding.placement", "P", "HOST, MAPPED, DEVICE or HOST_PINNED"},
     {"--log-level", "logging.level", "L", "trace, debug, info, warning or error"},
 };
 

@@ -1,5 +1,7 @@
 #include "server/config.h"
 
+#include <algorithm>
+
 #include <fstream>
 #include <vector>
 
@@ -99,13 +101,32 @@ CombineMode CombineOf(v1::CombineMode mode) {
   }
 }
 
+Placement PlacementOf(v1::Placement placement) {
+  switch (placement) {
+    case v1::HOST:
+      return Placement::kHost;
+    case v1::DEVICE:
+      return Placement::kDevice;
+    case v1::HOST_PINNED:
+      return Placement::kHostPinned;
+    default:
+      return Placement::kMapped;
+  }
+}
+
 }  // namespace
 
 EngineOptions EngineOptionsOf(const v1::ServerConfig& config, const Geometry& geometry) {
   const v1::Sharding& sharding = config.sharding();
   EngineOptions options;
   options.combine = CombineOf(sharding.combine());
-  options.placement = sharding.placement() == v1::HOST ? Placement::kHost : Placement::kMapped;
+  options.placement = PlacementOf(sharding.placement());
+  options.layer_placements.assign(geometry.layers(), options.placement);
+  for (const v1::LayerPlacement& layer : sharding.layer_placements()) {
+    const auto found = std::find(geometry.layer_ids.begin(), geometry.layer_ids.end(), layer.layer());
+    if (found == geometry.layer_ids.end()) continue;  // ValidateForModel refuses it
+    options.layer_placements[static_cast<size_t>(found - geometry.layer_ids.begin())] = PlacementOf(layer.placement());
+  }
   // The packed row is the smallest form, so no round within round_bytes_max has more rows than this.
   options.round_rows_max = config.scheduling().round_bytes_max() / geometry.packed_row_bytes();
   options.round_timeout = absl::Milliseconds(sharding.round_timeout_ms());

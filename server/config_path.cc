@@ -89,6 +89,10 @@ absl::Status SetByPath(v1::ServerConfig& config, const std::string& assignment) 
       return Refuse(assignment, absl::StrCat(type.name(), " has no field \"", absl::CEscape(names[i]), "\", but ",
                                              FieldNames(type)));
     }
+    if (field->is_repeated()) {
+      return Refuse(assignment,
+                    absl::StrCat("\"", names[i], "\" is a list: it can be given in a configuration file only"));
+    }
     if (i + 1 == names.size()) return SetField(*message, *field, assignment, assignment.substr(equals + 1));
     if (field->message_type() == nullptr) {
       return Refuse(assignment, absl::StrCat("\"", names[i], "\" is a value and has no fields"));

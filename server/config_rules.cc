@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "absl/strings/escaping.h"
@@ -60,9 +61,11 @@ constexpr NumberRule kNumberRules[] = {
     {"scheduling", "drain_timeout_ms", 30000, 1, kHourMs},
 };
 
+constexpr const char* kPlacementNames = "HOST, MAPPED, DEVICE or HOST_PINNED";
 constexpr const char* kDefaultAddress = "127.0.0.1:50061";
 constexpr const char* kDefaultLevel = "info";
 constexpr v1::CombineMode kDefaultCombine = v1::OWNER_GATHER;
+constexpr v1::CombineMode kDefaultCombineOnGpus = v1::ALL_REDUCE_PACKED;
 constexpr v1::Placement kDefaultPlacement = v1::MAPPED;
 constexpr std::array<const char*, 5> kLevels = {"trace", "debug", "info", "warning", "error"};
 
@@ -146,9 +149,34 @@ absl::Status ValidateEnums(const v1::ServerConfig& config) {
                         "ALL_REDUCE_BF16, ALL_REDUCE_PACKED or OWNER_GATHER");
   }
   if (!v1::Placement_IsValid(sharding.placement())) {
-    return RefuseNumber("sharding.placement", static_cast<uint64_t>(sharding.placement()), "HOST or MAPPED");
+    return RefuseNumber("sharding.placement", static_cast<uint64_t>(sharding.placement()), kPlacementNames);
   }
   return absl::OkStatus();
+}
+
+bool IsOnGpu(v1::Placement placement) { return placement == v1::DEVICE || placement == v1::HOST_PINNED; }
+
+// Whether the layers are all on one side depends on the model's layers: ValidateForModel.
+absl::Status ValidateLayers(const v1::ServerConfig& config) {
+  std::set<uint32_t> seen;
+  for (int i = 0; i < config.sharding().layer_placements_size(); ++i) {
+    const v1::LayerPlacement& layer = config.sharding().layer_placements(i);
+    const std::string field = absl::StrCat("sharding.layer_placements[", i, "]");
+    if (!layer.has_layer()) return Refuse(field + ".layer", "absent", "a decoder layer id");
+    if (!seen.insert(layer.layer()).second) {
+      return RefuseNumber((field + ".layer").c_str(), layer.layer(), "in the list once");
+    }
+    if (!v1::Placement_IsValid(layer.placement()) || layer.placement() == v1::PLACEMENT_DEFAULT) {
+      return RefuseNumber((field + ".placement").c_str(), static_cast<uint64_t>(layer.placement()), kPlacementNames);
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool HasGpuRanks(const v1::Sharding& sharding) {
+  const auto& layers = sharding.layer_placements();
+  return IsOnGpu(sharding.placement()) ||
+         std::any_of(layers.begin(), layers.end(), [](const auto& layer) { return IsOnGpu(layer.placement()); });
 }
 
 absl::Status ValidateTexts(const v1::ServerConfig& config) {
@@ -179,14 +207,16 @@ void FillDefaults(v1::ServerConfig& config) {
   for (const NumberRule& rule : kNumberRules) FillNumber(config, rule);
   config.mutable_model();
   v1::Sharding& sharding = *config.mutable_sharding();
-  if (sharding.combine() == v1::COMBINE_MODE_DEFAULT) sharding.set_combine(kDefaultCombine);
   if (sharding.placement() == v1::PLACEMENT_DEFAULT) sharding.set_placement(kDefaultPlacement);
+  if (sharding.combine() == v1::COMBINE_MODE_DEFAULT) {
+    sharding.set_combine(HasGpuRanks(sharding) ? kDefaultCombineOnGpus : kDefaultCombine);
+  }
   if (!config.listen().has_address()) config.mutable_listen()->set_address(kDefaultAddress);
   if (!config.logging().has_level()) config.mutable_logging()->set_level(kDefaultLevel);
 }
 
 absl::Status ValidateConfig(const v1::ServerConfig& config) {
-  for (const auto check : {ValidateNumbers, ValidatePairs, ValidateEnums, ValidateTexts}) {
+  for (const auto check : {ValidateNumbers, ValidatePairs, ValidateEnums, ValidateLayers, ValidateTexts}) {
     if (absl::Status status = check(config); !status.ok()) return status;
   }
   return absl::OkStatus();

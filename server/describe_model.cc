@@ -1,6 +1,7 @@
 #include "server/describe_model.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "model/digest.h"
 #include "model/files/byte_level.h"
 #include "server/answer_bytes.h"
@@ -54,6 +55,19 @@ std::string LayerLine(const v1::Geometry& geometry, int layer, int ranks) {
   return line;
 }
 
+// "DEVICE", or "layer 1 DEVICE, layer 14 HOST_PINNED" where layers differ.
+std::string PlacementName(const EngineOptions& options, const Geometry& geometry) {
+  const std::string first(NameOf(options.PlacementOf(0)));
+  std::vector<std::string> names;
+  bool same = true;
+  for (size_t layer = 0; layer < geometry.layers(); ++layer) {
+    const std::string name(NameOf(options.PlacementOf(layer)));
+    same = same && name == first;
+    names.push_back(absl::StrCat("layer ", geometry.layer_ids[layer], " ", name));
+  }
+  return same ? first : absl::StrJoin(names, ", ");
+}
+
 // The compressed ids of the tokens in flight, and of the message that is read.
 uint64_t StepBytesMax(const v1::StreamLimits& streams) {
   return (uint64_t{streams.steps_in_flight_max()} + 1) * streams.step_tokens_max() * sizeof(int32_t);
@@ -87,7 +101,7 @@ v1::Model DescribeModel(const Checkpoint& checkpoint, const v1::ServerConfig& co
   model.set_server_version(std::string(ServerVersion()));
   model.set_ranks(static_cast<uint32_t>(ranks));
   model.set_combine(std::string(NameOf(options.combine)));
-  model.set_placement(std::string(NameOf(options.placement)));
+  model.set_placement(PlacementName(options, checkpoint.geometry));
   return model;
 }
 

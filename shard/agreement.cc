@@ -124,8 +124,8 @@ absl::Status Compare(size_t rank, const RankSummary& theirs, const RankSummary& 
                                               IsOnGpu(static_cast<Placement>(ours.numbers[i]));
     return mixed ? Annotate(differs, "GPU ranks and CPU ranks cannot be in one job") : differs;
   }
-  ENGRAM_RETURN_IF_ERROR(CompareDigests(rank, "digest of sharding.layer_placements", theirs.placements_digest,
-                                        ours.placements_digest));
+  ENGRAM_RETURN_IF_ERROR(
+      CompareDigests(rank, "digest of sharding.layer_placements", theirs.placements_digest, ours.placements_digest));
   char expected[kDigestBytes];
   CopyDigest(RangesDigest(geometry, static_cast<int>(rank), ranks), expected);
   return CompareDigests(rank, "digest of row ranges", theirs.ranges_digest, expected);

@@ -99,10 +99,10 @@ class Engine {
   //   succeed. UNAVAILABLE       a rank was lost or did not answer within round_timeout: the job must end (Job::Abort).
   virtual absl::Status Gather(absl::Span<const RowBlock> blocks) = 0;
 
-  // The same in two halves, so that the copy-out of one round goes on while the next one gathers. Begin returns when the
-  // ranks have done their parts; the blocks' `out` are filled, in order of Begin, once Finish is OK, and must stay until
-  // then. At most rounds_in_flight_max() rounds are begun and not finished. An error of either ends its round, and after
-  // one of Begin no Finish follows. Between a Begin and its Finish, Gather must not be called.
+  // The same in two halves, so that the copy-out of one round goes on while the next one gathers. Begin returns when
+  // the ranks have done their parts; the blocks' `out` are filled, in order of Begin, once Finish is OK, and must stay
+  // until then. At most rounds_in_flight_max() rounds are begun and not finished. An error of either ends its round,
+  // and after one of Begin no Finish follows. Between a Begin and its Finish, Gather must not be called.
   virtual absl::Status Begin(absl::Span<const RowBlock> blocks) { return Gather(blocks); }
   virtual absl::Status Finish() { return absl::OkStatus(); }
   virtual int rounds_in_flight_max() const { return 1; }  // where it is 1, Begin has already filled the blocks

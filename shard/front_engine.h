@@ -47,7 +47,7 @@ class FrontEngine : public Engine {
   std::vector<RoundHeader> headers_;  // [ranks]
   uint64_t sequence_ = 0;
   std::deque<absl::Status> rows_;  // of the rounds begun and not finished
-  absl::Status over_;  // why no further round is possible
+  absl::Status over_;              // why no further round is possible
 };
 
 }  // namespace engram

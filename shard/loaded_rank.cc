@@ -92,8 +92,8 @@ absl::Status Prepare(const Collective& collective, const Checkpoint& checkpoint,
 
 absl::Status Load(Collective& collective, const Checkpoint& checkpoint, const EngineOptions& options, LoadMeter& meter,
                   LoadedRank& rank) {
-  ENGRAM_ASSIGN_OR_RETURN(rank.shard, Shard::Load(checkpoint, options, rank.gpu.get(), collective.rank(),
-                                                  collective.ranks(), meter));
+  ENGRAM_ASSIGN_OR_RETURN(
+      rank.shard, Shard::Load(checkpoint, options, rank.gpu.get(), collective.rank(), collective.ranks(), meter));
   const uint64_t rows_max = options.round_rows_max;
   absl::StatusOr<std::unique_ptr<Combine>> combine =
       rank.gpu == nullptr ? MakeCombine(options.combine, collective, *rank.shard, rows_max)
@@ -115,8 +115,7 @@ absl::StatusOr<LoadedRank> LoadRank(Collective& collective, const Checkpoint& ch
   ENGRAM_RETURN_IF_ERROR(Agree(collective, checkpoint, options, gpu, prepared, deadline));
   const absl::Status loaded = Load(collective, checkpoint, options, meter, rank);
   // A late one gets one round's time to say so.
-  ENGRAM_RETURN_IF_ERROR(
-      AgreeOnStatus(collective, loaded, std::max(deadline, DeadlineAfter(options.round_timeout))));
+  ENGRAM_RETURN_IF_ERROR(AgreeOnStatus(collective, loaded, std::max(deadline, DeadlineAfter(options.round_timeout))));
   ENGRAM_RETURN_IF_ERROR(rank.combine->Connect(DeadlineAfter(kConnectTimeout)));
   return rank;
 }

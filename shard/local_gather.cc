@@ -14,8 +14,7 @@ absl::Status LocalGather::Ask(absl::Span<const RowBlock> blocks, Deadline /*dead
 }
 
 absl::Status LocalGather::Answer(const RoundHeader& header, Deadline /*deadline*/, absl::Status& /*rows*/) {
-  return absl::InternalError(
-      absl::StrCat("a round of rank ", header.asking_rank, " arrived at a rank that is alone"));
+  return absl::InternalError(absl::StrCat("a round of rank ", header.asking_rank, " arrived at a rank that is alone"));
 }
 
 }  // namespace engram

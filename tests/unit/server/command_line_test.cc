@@ -87,7 +87,7 @@ TEST(CommandLine, FaultsAreNamed) {
       {{"--shards", "-1"}, "sharding.shards"},
       {{"--combine", "GATHER"},
        "must be one of COMBINE_MODE_DEFAULT, ALL_REDUCE_BF16, ALL_REDUCE_PACKED, OWNER_GATHER"},
-      {{"--placement", "GPU"}, "must be one of PLACEMENT_DEFAULT, HOST, MAPPED"},
+      {{"--placement", "GPU"}, "must be one of PLACEMENT_DEFAULT, HOST, MAPPED, DEVICE, HOST_PINNED"},
       {{"--listen", "localhost"}, "\"localhost\" is no HOST:PORT: the port is missing"},
       {{"--listen", "::1:50061"}, "an IPv6 address in brackets"},
       {{"--set", "streams.nothing=1"}, "StreamLimits has no field \"nothing\""},

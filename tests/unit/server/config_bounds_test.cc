@@ -33,7 +33,13 @@ TEST(ConfigBounds, NameFieldValueAndBound) {
        "sessions.history_bytes_max 1048576"},
       {"streams { hello_timeout_ms: 9 }", "streams.hello_timeout_ms = 9: must be in [10, 3600000]"},
       {"sharding { combine: 9 }", "sharding.combine = 9: must be ALL_REDUCE_BF16, ALL_REDUCE_PACKED or OWNER_GATHER"},
-      {"sharding { placement: 9 }", "sharding.placement = 9: must be HOST or MAPPED"},
+      {"sharding { placement: 9 }", "sharding.placement = 9: must be HOST, MAPPED, DEVICE or HOST_PINNED"},
+      {"sharding { layer_placements { placement: HOST } }",
+       "sharding.layer_placements[0].layer = absent: must be a decoder layer id"},
+      {"sharding { layer_placements { layer: 1 } }",
+       "sharding.layer_placements[0].placement = 0: must be HOST, MAPPED, DEVICE or HOST_PINNED"},
+      {"sharding { layer_placements { layer: 1 placement: HOST } layer_placements { layer: 1 placement: MAPPED } }",
+       "sharding.layer_placements[1].layer = 1: must be in the list once"},
       {"listen { address: \"\" }", "listen.address: \"\" is no HOST:PORT: the port is missing"},
       {"listen { address: \"localhost:65536\" }", "the port must be a number in [0, 65535]"},
       {"logging { level: \"loud\" }", "logging.level = \"loud\": must be trace, debug, info, warning or error"},
@@ -90,6 +96,35 @@ TEST(ConfigForModel, ShardsAreNotAskedOfALauncher) {
   EXPECT_TRUE(ValidateForModel(config, FullSize(), 4).ok());
   EXPECT_THAT(Message(ValidateForModel(config, FullSize(), 2)),
               HasSubstr("sharding.shards = 4: must be absent or 1 where a launcher started the ranks (2)"));
+}
+
+TEST(ConfigForModel, LayerPlacementsNameLayersOfOneSide) {
+  const BadText kBad[] = {
+      {"sharding { layer_placements { layer: 2 placement: HOST } }",
+       "sharding.layer_placements[0].layer = 2: must be one of the model's Engram layers 1, 14"},
+      {"sharding { placement: DEVICE layer_placements { layer: 14 placement: HOST } }",
+       "layer 1 is DEVICE and layer 14 HOST: must be all DEVICE or HOST_PINNED, or all HOST or MAPPED"},
+  };
+  for (const BadText& bad : kBad) {
+    auto config = ParseConfig(bad.text, "x");
+    ASSERT_TRUE(config.ok()) << config.status();
+    FillDefaults(*config);
+    ASSERT_TRUE(ValidateConfig(*config).ok());
+    EXPECT_THAT(Message(ValidateForModel(*config, FullSize(), 1)), HasSubstr(bad.message));
+  }
+}
+
+TEST(ConfigViews, PlacementsAreByLayer) {
+  auto config =
+      ParseConfig("sharding { placement: DEVICE layer_placements { layer: 14 placement: HOST_PINNED } }", "x");
+  ASSERT_TRUE(config.ok()) << config.status();
+  FillDefaults(*config);
+  ASSERT_TRUE(ValidateConfig(*config).ok());
+  EXPECT_TRUE(ValidateForModel(*config, FullSize(), 1).ok());
+  const EngineOptions options = EngineOptionsOf(*config, FullSize());
+  EXPECT_EQ(options.PlacementOf(0), Placement::kDevice);
+  EXPECT_EQ(options.PlacementOf(1), Placement::kHostPinned);
+  EXPECT_TRUE(options.OnGpu());
 }
 
 TEST(ConfigViews, CarryTheFields) {

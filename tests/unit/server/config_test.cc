@@ -85,14 +85,36 @@ TEST(ConfigPath, FaultsNameWhatExistsThere) {
       {"sessions.tokens_max= 1", "must be a decimal number"},
       {"sessions.tokens_max=1k", "must be a decimal number"},
       {"sessions.tokens_max=", "must be a decimal number"},
-      {"sharding.placement=host", "must be one of PLACEMENT_DEFAULT, HOST, MAPPED"},
-      {"sharding.placement=1", "must be one of PLACEMENT_DEFAULT, HOST, MAPPED"},
+      {"sharding.placement=host", "must be one of PLACEMENT_DEFAULT, HOST, MAPPED, DEVICE, HOST_PINNED"},
+      {"sharding.placement=1", "must be one of PLACEMENT_DEFAULT, HOST, MAPPED, DEVICE, HOST_PINNED"},
+      {"sharding.layer_placements=1", "\"layer_placements\" is a list: it can be given in a configuration file only"},
+      {"sharding.layer_placements.layer=1", "\"layer_placements\" is a list"},
   };
   for (const BadText& bad : kBad) {
     v1::ServerConfig config;
     const absl::Status status = SetByPath(config, bad.text);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad.text;
     EXPECT_THAT(Message(status), HasSubstr(bad.message)) << bad.text;
+  }
+}
+
+// A GPU rank's fastest combine is another than a CPU rank's; a mode that is given stays.
+TEST(ConfigDefaults, CombineFollowsThePlacement) {
+  const struct {
+    const char* text;
+    v1::CombineMode combine;
+  } kCases[] = {
+      {"sharding { placement: HOST }", v1::OWNER_GATHER},
+      {"sharding { placement: DEVICE }", v1::ALL_REDUCE_PACKED},
+      {"sharding { placement: HOST_PINNED }", v1::ALL_REDUCE_PACKED},
+      {"sharding { layer_placements { layer: 1 placement: DEVICE } }", v1::ALL_REDUCE_PACKED},
+      {"sharding { placement: DEVICE combine: OWNER_GATHER }", v1::OWNER_GATHER},
+  };
+  for (const auto& example : kCases) {
+    auto config = ParseConfig(example.text, "x");
+    ASSERT_TRUE(config.ok()) << config.status();
+    FillDefaults(*config);
+    EXPECT_EQ(config->sharding().combine(), example.combine) << example.text;
   }
 }
 
@@ -164,8 +186,8 @@ TEST(ShippedConfigs, LoadAndPrintBack) {
     EXPECT_TRUE(MessageDifferencer::Equals(*config, *again));
     seen.insert(entry.path().filename());
   }
-  EXPECT_EQ(seen, (std::set<std::string>{"cpu_ranks.txtpb", "cpu_single.txtpb", "packed_all_reduce.txtpb",
-                                         "reference_all_reduce.txtpb"}));
+  EXPECT_EQ(seen, (std::set<std::string>{"cpu_ranks.txtpb", "cpu_single.txtpb", "gpu_local.txtpb", "gpu_ranks.txtpb",
+                                         "gpu_single.txtpb", "packed_all_reduce.txtpb", "reference_all_reduce.txtpb"}));
 }
 
 TEST(ShippedConfigs, CombineAsTheyAreNamed) {
@@ -173,6 +195,7 @@ TEST(ShippedConfigs, CombineAsTheyAreNamed) {
     return LoadConfig(ENGRAM_SOURCE_DIR "/configs/" + file)->sharding().combine();
   };
   EXPECT_EQ(combine("cpu_ranks.txtpb"), v1::OWNER_GATHER);
+  EXPECT_EQ(combine("gpu_ranks.txtpb"), v1::ALL_REDUCE_PACKED);
   EXPECT_EQ(combine("packed_all_reduce.txtpb"), v1::ALL_REDUCE_PACKED);
   EXPECT_EQ(combine("reference_all_reduce.txtpb"), v1::ALL_REDUCE_BF16);
 }
