@@ -10,7 +10,7 @@
 #include "shard/collective.h"
 #include "shard/mpi_check.h"
 #include "shard/mpi_requests.h"
-#include "shard/rank_bell.h"
+#include "shard/node_channels.h"
 
 namespace engram {
 
@@ -18,7 +18,7 @@ namespace engram {
 class MpiCollective : public Collective {
  public:
   // Collective, unbounded; MPI is initialised. As MpiOptions says.
-  static absl::StatusOr<std::unique_ptr<MpiCollective>> Create(bool bell, size_t part_bytes_max);
+  static absl::StatusOr<std::unique_ptr<MpiCollective>> Create(bool share_memory, size_t part_bytes_max);
 
   // Collective, before MPI_Finalize, when no operation failed. Nothing but destruction may follow.
   void Free();
@@ -41,8 +41,10 @@ class MpiCollective : public Collective {
 
   absl::Status FindLocalRank();
 
-  // Tests `header` until it is there, and sleeps between tests.
-  absl::Status PollHeader(MPI_Request& header, MPI_Status& status, Deadline deadline);
+  MpiRequests NewRequests() { return MpiRequests(comm_, part_bytes_max_, channels_.get()); }
+  // Waits for a header, from a rank of this node or of another one.
+  absl::Status TakeHeader(RoundHeader& header, Deadline deadline);
+  absl::Status ReceiveHeader(RoundHeader& header, Deadline deadline);
   absl::Status Reduce(void* data, size_t count, size_t element_bytes, MPI_Datatype type, MPI_Op op, Deadline deadline);
 
   const size_t part_bytes_max_;
@@ -51,7 +53,7 @@ class MpiCollective : public Collective {
   int local_rank_ = 0;
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Op sum_bf16_ = MPI_OP_NULL;
-  std::unique_ptr<RankBell> bell_;  // null: none on this node
+  std::unique_ptr<NodeChannels> channels_;  // null: none on this node
 };
 
 }  // namespace engram

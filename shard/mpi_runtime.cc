@@ -50,7 +50,7 @@ absl::StatusOr<std::unique_ptr<MpiRuntime>> MpiRuntime::Join(const MpiOptions& o
   if (provided < MPI_THREAD_FUNNELED) return absl::FailedPreconditionError("this MPI does not allow further threads");
   ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   ENGRAM_ASSIGN_OR_RETURN(std::unique_ptr<MpiCollective> collective,
-                          MpiCollective::Create(options.bell, options.part_bytes_max));
+                          MpiCollective::Create(options.share_memory, options.part_bytes_max));
   return std::make_unique<Runtime>(std::move(collective), options.finish_timeout);
 }
 

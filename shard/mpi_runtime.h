@@ -18,8 +18,9 @@ struct MpiOptions {
   absl::Duration finish_timeout = absl::Seconds(10);
   // Of one MPI message, whose count is an int. A multiple of 8.
   size_t part_bytes_max = size_t{1} << 30;
-  // Wake idle ranks of the same node through shared memory. Without it they poll, as ranks of other nodes do.
-  bool bell = true;
+  // Ranks of the same node wake each other and say what is small through shared memory. Without it they poll and speak
+  // by MPI alone, as ranks of different nodes do.
+  bool share_memory = true;
 };
 
 // Initialises MPI on construction, once in a process. Engine thread; Abort from any.

@@ -1,7 +1,7 @@
 // The contract between processes: run under mpirun, every rank running every test.
 //
-// Usage: mpirun -np N mpi_contract [bell|poll|parts]
-//   bell   as a server runs (default); poll: without the bell; parts: messages cut every 1000 bytes.
+// Usage: mpirun -np N mpi_contract [shared|poll|parts]
+//   shared as a server runs (default); poll: without shared memory; parts: messages cut every 1000 bytes.
 
 #include <cstdio>
 #include <memory>
@@ -26,9 +26,9 @@ void RunOnRanks(int /*ranks*/, const std::function<void(Collective&)>& body) { b
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  const std::string kind = argc > 1 ? argv[1] : "bell";  // what gtest left
+  const std::string kind = argc > 1 ? argv[1] : "shared";  // what gtest left
   engram::MpiOptions options;
-  options.bell = kind != "poll";
+  options.share_memory = kind != "poll";
   if (kind == "parts") options.part_bytes_max = 1000;
   absl::StatusOr<std::unique_ptr<engram::MpiRuntime>> joined = engram::MpiRuntime::Join(options);
   if (!joined.ok()) {

@@ -128,7 +128,7 @@ int Main(const std::string& scenario, const std::string& checkpoint_path, const 
   const absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(checkpoint_path, constants_path);
   if (!checkpoint.ok()) Fail(checkpoint.status().ToString());
   MpiOptions options;
-  options.bell = scenario != "idle_polling";
+  options.share_memory = scenario != "idle_polling";
   absl::StatusOr<std::unique_ptr<Job>> job = MpiJob::Join(options);
   if (!job.ok()) Fail(job.status().ToString());
   return (*job)->is_front() ? RunFront(**job, *checkpoint, scenario) : RunOther(**job, *checkpoint, scenario);
