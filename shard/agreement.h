@@ -13,8 +13,8 @@
 namespace engram {
 
 // Collective. `mine`: how this rank fared so far; `gpu`: GpuRank::id, empty on a CPU rank. All ranks return the same:
-// OK; the first rank's error; or FAILED_PRECONDITION naming the rank that differs, the field and both values, or the two
-// ranks on one GPU. UNAVAILABLE when a rank says nothing by the deadline.
+// OK; the first rank's error; or FAILED_PRECONDITION naming the rank that differs, the field and both values, or the
+// two ranks on one GPU. UNAVAILABLE when a rank says nothing by the deadline.
 absl::Status Agree(Collective& collective, const Checkpoint& checkpoint, const EngineOptions& options,
                    const std::string& gpu, const absl::Status& mine, Deadline deadline);
 

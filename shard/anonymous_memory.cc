@@ -11,11 +11,8 @@
 #include "absl/strings/str_cat.h"
 
 namespace engram {
-namespace {
 
-// MemAvailable of the machine, or the largest number where the kernel does not say. Memory is overcommitted: without
-// asking, a shard too large for the machine would be killed half-way through its load.
-uint64_t AvailableBytes() {
+uint64_t AvailableMemory() {
   std::ifstream lines("/proc/meminfo");
   std::string key;
   uint64_t kibibytes = 0;
@@ -27,12 +24,12 @@ uint64_t AvailableBytes() {
   return UINT64_MAX;
 }
 
-}  // namespace
-
 absl::StatusOr<AnonymousMemory> AnonymousMemory::Allocate(uint64_t bytes, std::string_view purpose) {
   if (bytes == 0) return AnonymousMemory();
   const absl::string_view what(purpose.data(), purpose.size());
-  const uint64_t available = AvailableBytes();
+  // Memory is overcommitted: without asking, a shard too large for the machine would be killed half-way through its
+  // load.
+  const uint64_t available = AvailableMemory();
   if (bytes > available) {
     return absl::ResourceExhaustedError(
         absl::StrCat(what, " needs ", bytes, " bytes of memory; ", available, " are available"));

@@ -12,6 +12,9 @@
 
 namespace engram {
 
+// MemAvailable of the machine, in bytes; the largest number where the kernel does not say.
+uint64_t AvailableMemory();
+
 // Owns one anonymous mapping. Movable; not thread-safe.
 class AnonymousMemory {
  public:

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,6 +15,13 @@
 #include "shard/round_header.h"
 
 namespace engram {
+
+// Memory of rank 0 that other ranks of its host see too.
+struct SharedMemory {
+  absl::Span<std::byte> bytes;        // as this rank sees it, zeroed at first; empty: not at all
+  std::vector<bool> seen_by;          // [ranks]; at rank 0 alone
+  std::shared_ptr<const void> owner;  // keeps it; null: it stays until the process ends
+};
 
 // One rank's end. Used by that rank's engine thread alone.
 //
@@ -29,7 +37,8 @@ class Collective {
 
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
-  virtual int local_rank() const = 0;  // among the ranks on this host, in their order
+  virtual int local_rank() const = 0;   // among the ranks on this host, in their order
+  virtual int local_ranks() const = 0;  // how many those are
 
   // Opens a round: headers[r] goes to rank r, which is woken; that of the caller is ignored. [ranks].
   virtual absl::Status SendHeaders(absl::Span<const RoundHeader> headers, Deadline deadline) = 0;
@@ -46,6 +55,10 @@ class Collective {
   // The way back: `mine` of rank r to parts[r] of the root.
   virtual absl::Status Gather(int root, absl::Span<const std::byte> mine, absl::Span<const absl::Span<std::byte>> parts,
                               Deadline deadline) = 0;
+
+  // Collective: fresh `bytes` of memory of rank 0 (whose number counts) for the ranks that can see it. None of
+  // it where there is no such memory or not so much: `bytes` is empty then, and nobody else sees any.
+  virtual absl::StatusOr<SharedMemory> ShareMemory(uint64_t /*bytes*/, Deadline /*deadline*/) { return SharedMemory(); }
 
   // Element-wise sums over all ranks, in place, at every rank. 64-bit words wrap; bf16 adds in fp32 and rounds once an
   // addition, NaN becoming 0x7FC0.

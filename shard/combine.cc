@@ -7,7 +7,7 @@
 namespace engram {
 
 absl::StatusOr<std::unique_ptr<Combine>> MakeCombine(CombineMode mode, Collective& collective, Shard& shard,
-                                                     uint64_t rows_max) {
+                                                     uint64_t rows_max, uint64_t reply_bytes) {
   if (collective.ranks() == 1) return std::make_unique<LocalGather>(shard);
   switch (mode) {
     case CombineMode::kAllReduceBf16:
@@ -15,7 +15,7 @@ absl::StatusOr<std::unique_ptr<Combine>> MakeCombine(CombineMode mode, Collectiv
     case CombineMode::kAllReducePacked:
       return AllReduce::Make(RowForm::kPacked, collective, shard, rows_max);
     case CombineMode::kOwnerGather:
-      return OwnerGather::Make(collective, shard, rows_max);
+      return OwnerGather::Make(collective, shard, rows_max, reply_bytes);
   }
   return absl::InvalidArgumentError("combine: unknown mode");
 }

@@ -17,14 +17,14 @@ namespace engram {
 
 // One rank's part in the rounds of one combine mode; chosen once. Owns the staging memory for rows_max rows.
 //
-// Ask, Deliver and Answer return only what went wrong between ranks, after which the job is lost. What went wrong with this
-// rank's table is left in `rows`, and the rank still moves all bytes of the round: the others wait for them.
+// Ask, Deliver and Answer return only what went wrong between ranks, after which the job is lost. What went wrong with
+// this rank's table is left in `rows`, and the rank still moves all bytes of the round: the others wait for them.
 class Combine {
  public:
   virtual ~Combine() = default;
 
-  // Front end, before the headers are sent: sets rows and rows_of_rank in each of them. Valid blocks only. One rank alone
-  // has no headers.
+  // Front end, before the headers are sent: sets rows and rows_of_rank in each of them. Valid blocks only. One rank
+  // alone has no headers.
   virtual void Plan(absl::Span<const RowBlock> blocks, absl::Span<RoundHeader> headers) = 0;
   // Collective, once, when every rank is loaded and before the first round: whatever ranks must set up together.
   virtual absl::Status Connect(Deadline /*deadline*/) { return absl::OkStatus(); }
@@ -35,13 +35,18 @@ class Combine {
   // rounds_in_flight_max() Asks are not delivered.
   virtual absl::Status Deliver(Deadline /*deadline*/) { return absl::OkStatus(); }
   virtual int rounds_in_flight_max() const { return 1; }
+
+  // Engine::reply_memory; once connected.
+  virtual ReplyMemory reply_memory() const { return {}; }
+
   // All other ranks. `header` is valid.
   virtual absl::Status Answer(const RoundHeader& header, Deadline deadline, absl::Status& rows) = 0;
 };
 
-// On CPU ranks. `collective` and `shard` must outlive it. RESOURCE_EXHAUSTED without memory for the staging.
+// On CPU ranks. `collective` and `shard` must outlive it; `reply_bytes` as in EngineOptions. RESOURCE_EXHAUSTED without
+// memory for the staging.
 absl::StatusOr<std::unique_ptr<Combine>> MakeCombine(CombineMode mode, Collective& collective, Shard& shard,
-                                                     uint64_t rows_max);
+                                                     uint64_t rows_max, uint64_t reply_bytes);
 
 }  // namespace engram
 

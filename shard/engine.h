@@ -53,6 +53,7 @@ struct EngineOptions {
   Placement placement = Placement::kMapped;
   std::vector<Placement> layer_placements;            // [layers], instead of `placement`; empty: that for all
   uint64_t round_rows_max = 65536;                    // rows of one round, all blocks together
+  uint64_t reply_bytes = 0;                           // of Engine::reply_memory, where ranks can share it; 0: none
   absl::Duration round_timeout = absl::Seconds(10);   // a round not finished by then is lost, and with it the job
   absl::Duration heartbeat = absl::Seconds(1);        // how often the front end promises a round or a Heartbeat
   absl::Duration load_timeout = absl::Hours(1);       // all ranks must have loaded by then
@@ -88,6 +89,12 @@ struct ShardRange {
 // (ParallelEngramEmbedding of the reference).
 ShardRange ShardOf(uint64_t rows, size_t rank, size_t ranks);
 
+// Bytes for replies. `owner` keeps them, also when the engine is gone; null: they stay until the job goes.
+struct ReplyMemory {
+  absl::Span<std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
 // The front end's handle on all ranks. Engine thread only.
 class Engine {
  public:
@@ -106,6 +113,10 @@ class Engine {
   virtual absl::Status Begin(absl::Span<const RowBlock> blocks) { return Gather(blocks); }
   virtual absl::Status Finish() { return absl::OkStatus(); }
   virtual int rounds_in_flight_max() const { return 1; }  // where it is 1, Begin has already filled the blocks
+
+  // Memory in which blocks' `out` are filled without a detour: the ranks of this host write there themselves. Empty
+  // where there is none. Its contents are the caller's.
+  virtual ReplyMemory reply_memory() const { return {}; }
 
   // Memory of the caller's in which most blocks' `out` will lie, for ranks that fill it faster when it is page-locked.
   // It must stay as it is while the engine lives; once, before the first round. RESOURCE_EXHAUSTED naming the size.

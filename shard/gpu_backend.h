@@ -28,6 +28,7 @@ struct GpuLoad {
   const EngineOptions& options;
   int rank = 0;
   int ranks = 1;
+  int local_ranks = 1;  // that share this host's memory
 };
 
 // One rank's GPU. Used by its rank's engine thread alone; outlives the tables and the Combine that it made.

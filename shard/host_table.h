@@ -24,6 +24,9 @@ class HostTable : public Table {
   absl::Status Gather(RowForm form, absl::Span<const uint64_t> rows, absl::Span<const uint32_t> slots,
                       std::byte* out) override;
 
+  // [end - begin, packed_row_bytes]: for benchmarks, which copy them without us.
+  const std::byte* packed_rows() const { return memory_.data(); }
+
  private:
   HostTable(ShardRange range, uint32_t head_dim, AnonymousMemory memory)
       : Table(range), memory_(std::move(memory)), writer_(head_dim) {}

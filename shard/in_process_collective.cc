@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/files/errors.h"
+#include "shard/anonymous_memory.h"
 #include "shard/bf16_sum.h"
 
 namespace engram {
@@ -81,6 +82,21 @@ absl::Status InProcessCollective::ReduceAtFirst(absl::Span<std::byte> bytes,
     ENGRAM_RETURN_IF_ERROR(group_->Take(from, rank_, bytes.size(), deadline, add));
   }
   return Broadcast(0, bytes, deadline);
+}
+
+// The threads of a process see all of its memory: the first rank says where it is.
+absl::StatusOr<SharedMemory> InProcessCollective::ShareMemory(uint64_t bytes, Deadline deadline) {
+  std::shared_ptr<AnonymousMemory> owner;
+  absl::Span<std::byte> shared;
+  if (rank_ == 0) {
+    absl::StatusOr<AnonymousMemory> memory = AnonymousMemory::Allocate(bytes, "replies shared between ranks");
+    if (memory.ok()) owner = std::make_shared<AnonymousMemory>(*std::move(memory));
+    if (owner != nullptr) shared = {owner->data(), owner->size()};
+  }
+  ENGRAM_RETURN_IF_ERROR(BroadcastRecord(*this, 0, shared, deadline));
+  SharedMemory memory{shared, {}, owner};
+  if (owner != nullptr) memory.seen_by.assign(static_cast<size_t>(ranks()), true);
+  return memory;
 }
 
 absl::Status InProcessCollective::AllReduceSum(absl::Span<uint64_t> words, Deadline deadline) {

@@ -19,6 +19,7 @@ class InProcessCollective : public Collective {
   int rank() const override { return rank_; }
   int ranks() const override { return group_->ranks(); }
   int local_rank() const override { return rank_; }
+  int local_ranks() const override { return ranks(); }
   absl::Status SendHeaders(absl::Span<const RoundHeader> headers, Deadline deadline) override;
   absl::StatusOr<RoundHeader> AwaitHeader(Deadline deadline) override;
   absl::Status Broadcast(int root, absl::Span<std::byte> bytes, Deadline deadline) override;
@@ -26,6 +27,7 @@ class InProcessCollective : public Collective {
                        Deadline deadline) override;
   absl::Status Gather(int root, absl::Span<const std::byte> mine, absl::Span<const absl::Span<std::byte>> parts,
                       Deadline deadline) override;
+  absl::StatusOr<SharedMemory> ShareMemory(uint64_t bytes, Deadline deadline) override;
   absl::Status AllReduceSum(absl::Span<uint64_t> words, Deadline deadline) override;
   absl::Status AllReduceSumBf16(absl::Span<uint16_t> values, Deadline deadline) override;
 

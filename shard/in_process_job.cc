@@ -81,6 +81,11 @@ class InProcessEngine : public Engine {
   }
 
   absl::Status Gather(absl::Span<const RowBlock> blocks) override { return front_->Gather(blocks); }
+  absl::Status Begin(absl::Span<const RowBlock> blocks) override { return front_->Begin(blocks); }
+  absl::Status Finish() override { return front_->Finish(); }
+  int rounds_in_flight_max() const override { return front_->rounds_in_flight_max(); }
+  absl::Status PinReplyMemory(absl::Span<std::byte> memory) override { return front_->PinReplyMemory(memory); }
+  ReplyMemory reply_memory() const override { return front_->reply_memory(); }
   absl::Status Heartbeat() override { return front_->Heartbeat(); }
   absl::Status Stop() override { return front_->Stop(); }
 

@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<GpuRank>> OpenGpu(const Collective& collective, c
                                                       ", and this program was built without CUDA (ENGRAM_CUDA)"));
   }
   ENGRAM_ASSIGN_OR_RETURN(std::unique_ptr<GpuRank> gpu, options.gpu->Open(collective.local_rank()));
-  const GpuLoad load{checkpoint.geometry, options, collective.rank(), collective.ranks()};
+  const GpuLoad load{checkpoint.geometry, options, collective.rank(), collective.ranks(), collective.local_ranks()};
   ENGRAM_ASSIGN_OR_RETURN(const std::vector<std::string> lines, gpu->Plan(load));
   for (const std::string& line : lines) {
     if (options.note) options.note(line);
@@ -96,7 +96,7 @@ absl::Status Load(Collective& collective, const Checkpoint& checkpoint, const En
       rank.shard, Shard::Load(checkpoint, options, rank.gpu.get(), collective.rank(), collective.ranks(), meter));
   const uint64_t rows_max = options.round_rows_max;
   absl::StatusOr<std::unique_ptr<Combine>> combine =
-      rank.gpu == nullptr ? MakeCombine(options.combine, collective, *rank.shard, rows_max)
+      rank.gpu == nullptr ? MakeCombine(options.combine, collective, *rank.shard, rows_max, options.reply_bytes)
                           : rank.gpu->MakeCombine(options.combine, collective, *rank.shard, rows_max);
   ENGRAM_ASSIGN_OR_RETURN(rank.combine, std::move(combine));
   return absl::OkStatus();
@@ -116,7 +116,7 @@ absl::StatusOr<LoadedRank> LoadRank(Collective& collective, const Checkpoint& ch
   const absl::Status loaded = Load(collective, checkpoint, options, meter, rank);
   // A late one gets one round's time to say so.
   ENGRAM_RETURN_IF_ERROR(AgreeOnStatus(collective, loaded, std::max(deadline, DeadlineAfter(options.round_timeout))));
-  ENGRAM_RETURN_IF_ERROR(rank.combine->Connect(DeadlineAfter(kConnectTimeout)));
+  ENGRAM_RETURN_IF_ERROR(rank.combine->Connect(DeadlineAfter(std::min(kConnectTimeout, options.load_timeout))));
   return rank;
 }
 

@@ -23,9 +23,9 @@ struct LoadedRank {
   std::unique_ptr<Combine> combine;
 };
 
-// Collective: makes sure that all ranks agree, then loads this rank's rows. INVALID_ARGUMENT for options or a model that
-// the engine cannot serve, FAILED_PRECONDITION for GPU ranks where there is none, errors of Shard::Load, MakeCombine,
-// Combine::Connect and Agree.
+// Collective: makes sure that all ranks agree, then loads this rank's rows. INVALID_ARGUMENT for options or a model
+// that the engine cannot serve, FAILED_PRECONDITION for GPU ranks where there is none, errors of Shard::Load,
+// MakeCombine, Combine::Connect and Agree.
 absl::StatusOr<LoadedRank> LoadRank(Collective& collective, const Checkpoint& checkpoint, const EngineOptions& options,
                                     LoadMeter& meter);
 

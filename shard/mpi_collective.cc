@@ -7,6 +7,8 @@
 
 #include "shard/backoff.h"
 #include "shard/bf16_sum.h"
+#include "shard/shared_window.h"
+#include "shard/watchdog.h"
 
 namespace engram {
 namespace {
@@ -34,23 +36,24 @@ void AddBf16Op(void* addends, void* sums, int* count, MPI_Datatype* /*type*/) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MpiCollective>> MpiCollective::Create(bool share_memory, size_t part_bytes_max) {
-  std::unique_ptr<MpiCollective> collective(new MpiCollective(part_bytes_max));
+  std::unique_ptr<MpiCollective> collective(new MpiCollective(share_memory, part_bytes_max));
   ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_dup(MPI_COMM_WORLD, &collective->comm_));
   ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_set_errhandler(collective->comm_, MPI_ERRORS_RETURN));
   ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_rank(collective->comm_, &collective->rank_));
   ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_size(collective->comm_, &collective->ranks_));
   ENGRAM_RETURN_IF_MPI_ERROR(MPI_Op_create(AddBf16Op, 1, &collective->sum_bf16_));
-  ENGRAM_RETURN_IF_ERROR(collective->FindLocalRank());
+  ENGRAM_RETURN_IF_ERROR(collective->CountLocalRanks());
   if (share_memory) {
     ENGRAM_ASSIGN_OR_RETURN(collective->channels_, NodeChannels::Create(collective->comm_));
   }
   return collective;
 }
 
-absl::Status MpiCollective::FindLocalRank() {
+absl::Status MpiCollective::CountLocalRanks() {
   MPI_Comm host = MPI_COMM_NULL;
   ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host));
   ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_rank(host, &local_rank_));
+  ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_size(host, &local_ranks_));
   ENGRAM_RETURN_IF_MPI_ERROR(MPI_Comm_free(&host));
   return absl::OkStatus();
 }
@@ -157,6 +160,13 @@ absl::Status MpiCollective::Gather(int root, absl::Span<const std::byte> mine,
     }
   }
   return requests.Await(deadline);
+}
+
+absl::StatusOr<SharedMemory> MpiCollective::ShareMemory(uint64_t bytes, Deadline deadline) {
+  if (!share_memory_) return SharedMemory();
+  const auto limit = std::max<std::chrono::nanoseconds>(deadline - std::chrono::steady_clock::now(), {});
+  const Watchdog watchdog("sharing memory between the ranks of a node", absl::FromChrono(limit));
+  return ShareMemoryOfFirstRank(comm_, bytes);
 }
 
 absl::Status MpiCollective::Reduce(void* data, size_t count, size_t element_bytes, MPI_Datatype type, MPI_Op op,

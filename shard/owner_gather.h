@@ -1,4 +1,5 @@
-// OWNER_GATHER: each rank is told only the rows it owns, and sends each once, packed.
+// OWNER_GATHER: each rank is told only the rows it owns, and sends each once, packed; ranks that share the front end's
+// memory write them there instead.
 
 #ifndef ENGRAM_SHARD_OWNER_GATHER_H_
 #define ENGRAM_SHARD_OWNER_GATHER_H_
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "shard/anonymous_memory.h"
+#include "shard/block_gather.h"
 #include "shard/combine.h"
+#include "shard/direct_rows.h"
 #include "shard/row_plan.h"
 #include "shard/row_writer.h"
 
@@ -17,21 +20,26 @@ namespace engram {
 
 class OwnerGather : public Combine {
  public:
-  static absl::StatusOr<std::unique_ptr<Combine>> Make(Collective& collective, Shard& shard, uint64_t rows_max);
+  static absl::StatusOr<std::unique_ptr<Combine>> Make(Collective& collective, Shard& shard, uint64_t rows_max,
+                                                       uint64_t reply_bytes);
 
+  absl::Status Connect(Deadline deadline) override;
+  ReplyMemory reply_memory() const override;
   void Plan(absl::Span<const RowBlock> blocks, absl::Span<RoundHeader> headers) override;
   absl::Status Ask(absl::Span<const RowBlock> blocks, Deadline deadline, absl::Status& rows) override;
   absl::Status Answer(const RoundHeader& header, Deadline deadline, absl::Status& rows) override;
 
  private:
-  OwnerGather(Collective& collective, Shard& shard, AnonymousMemory staging, AnonymousMemory ids);
+  OwnerGather(Collective& collective, Shard& shard, AnonymousMemory staging, AnonymousMemory ids, uint64_t rows_max,
+              uint64_t reply_bytes);
 
+  // Whether rank `rank` has found its questions in shared memory.
+  bool IsDirect(int rank) const { return direct_blocks_ > 0 && direct_->Reaches(rank); }
   absl::Status SendIds(Deadline deadline);
   absl::Status ReceiveRows(Deadline deadline);
-  // The front end's own rows need no message: straight from its table to the blocks.
-  absl::Status GatherOwn(absl::Span<const RowBlock> blocks);
   // The rows of `rank`, as received, to their blocks.
-  void PlaceRows(absl::Span<const RowBlock> blocks, size_t rank);
+  void PlaceRows(size_t rank);
+  absl::Status AnswerByMessage(const RoundHeader& header, Deadline deadline, absl::Status& rows);
 
   Collective& collective_;
   Shard& shard_;
@@ -40,8 +48,13 @@ class OwnerGather : public Combine {
   const AnonymousMemory ids_;  // [rows_max] entries received
   RowPlan plan_;
   RowWriter writer_;
-  std::vector<uint64_t> own_rows_;  // of one block
-  std::vector<uint32_t> own_slots_;
+  const uint64_t rows_max_;
+  const uint64_t reply_bytes_;
+  std::shared_ptr<const void> memory_owner_;
+  std::unique_ptr<DirectRows> direct_;  // once connected
+  uint64_t direct_blocks_ = 0;          // of this round
+  std::vector<RowTarget> targets_;      // the blocks of this round
+  BlockGather own_;
 };
 
 }  // namespace engram

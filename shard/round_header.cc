@@ -26,6 +26,12 @@ absl::Status ValidateHeader(const RoundHeader& header, const RoundExpectation& e
   if (header.rows > expected.rows_max) return Wrong("rows", header.rows, "at most ", expected.rows_max);
   if (header.rows_of_rank > header.rows)
     return Wrong("rows of this rank", header.rows_of_rank, "at most ", header.rows);
+  if (header.rows_begin > header.rows - header.rows_of_rank) {
+    return Wrong("first row of this rank", header.rows_begin, "at most ", header.rows - header.rows_of_rank);
+  }
+  if (header.direct_blocks > kDirectBlocksMax) {
+    return Wrong("blocks in shared memory", header.direct_blocks, "at most ", kDirectBlocksMax);
+  }
   return absl::OkStatus();
 }
 

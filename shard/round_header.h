@@ -25,8 +25,13 @@ struct RoundHeader {
   CombineMode combine = CombineMode::kOwnerGather;
   uint64_t rows = 0;          // of the whole round
   uint64_t rows_of_rank = 0;  // those asked of the receiver alone (OWNER_GATHER)
+  // Where the receiver finds them in shared memory (direct_rows.h); no blocks: they come by message.
+  uint64_t rows_begin = 0;
+  uint64_t direct_blocks = 0;
 };
-static_assert(std::is_trivially_copyable_v<RoundHeader> && sizeof(RoundHeader) == 40);
+static_assert(std::is_trivially_copyable_v<RoundHeader> && sizeof(RoundHeader) == 56);
+
+inline constexpr uint64_t kDirectBlocksMax = 4096;
 
 // What the receiver knows before a header arrives.
 struct RoundExpectation {

@@ -131,6 +131,37 @@ TEST_P(CollectiveContract, GatherToEveryRoot) {
   });
 }
 
+// Where it can be shared, all see the same bytes; elsewhere none at all.
+TEST_P(CollectiveContract, SharedMemoryIsSeenByThoseWhoAreSaidToSeeIt) {
+  Run([](Collective& collective) {
+    constexpr size_t kBytes = 300001;
+    const absl::StatusOr<SharedMemory> memory = collective.ShareMemory(kBytes, Later());
+    ASSERT_EQ(memory.status(), absl::OkStatus());
+    const auto rank = static_cast<size_t>(collective.rank());
+    const absl::Span<std::byte> bytes = memory->bytes;
+    ASSERT_TRUE(bytes.empty() || bytes.size() == kBytes);
+    if (rank == 0 && !bytes.empty()) std::fill(bytes.begin() + 1000, bytes.end(), std::byte{7});
+    char go = 1;
+    ASSERT_EQ(BroadcastRecord(collective, 0, go, Later()), absl::OkStatus());
+    if (rank != 0 && !bytes.empty()) {
+      EXPECT_EQ(bytes[kBytes - 1], std::byte{7});
+      EXPECT_EQ(bytes[rank], std::byte{0});
+      bytes[rank] = static_cast<std::byte>(rank);
+    }
+    const char sees = bytes.empty() ? 0 : 1;
+    const auto all = GatherRecords(collective, 0, sees, Later());
+    ASSERT_EQ(all.status(), absl::OkStatus());
+    for (size_t other = 0; other < all->size(); ++other) {
+      const bool said = !memory->seen_by.empty() && memory->seen_by[other];
+      EXPECT_EQ(said, (*all)[other] == 1) << "rank " << other;
+      if (said) {
+        EXPECT_EQ(bytes[other], static_cast<std::byte>(other));
+      }
+    }
+    ASSERT_EQ(BroadcastRecord(collective, 0, go, Later()), absl::OkStatus());
+  });
+}
+
 TEST_P(CollectiveContract, WordsAreSummedAndWrap) {
   Run([](Collective& collective) {
     const auto ranks = static_cast<uint64_t>(collective.ranks());

@@ -32,6 +32,7 @@ EngineOptions OptionsOf(CombineMode mode, Placement placement) {
   options.round_rows_max = 16384;
   options.round_timeout = absl::Seconds(30);
   options.heartbeat = absl::Seconds(30);
+  options.reply_bytes = 64 << 10;  // more than some rounds need and less than others
   return options;
 }
 

@@ -104,6 +104,43 @@ TEST_P(RandomEngine, AgreesWithTheDumbReaderOver200Rounds) {
 INSTANTIATE_TEST_SUITE_P(All, RandomEngine,
                          testing::Combine(testing::Values(1, 2, 3, 4, 7, 11), testing::ValuesIn(kModes)));
 
+// Replies in memory that the ranks share: all of a round, or only some of it, which then goes by messages.
+class SharedReplies : public testing::TestWithParam<std::tuple<int, uint64_t>> {};
+
+TEST_P(SharedReplies, AreWrittenByTheOwners) {
+  const auto [ranks, reply_bytes] = GetParam();
+  const TempFolder folder;
+  const Checkpoint checkpoint = WriteSyntheticCheckpoint(folder, FileLayout::kApart, 32, {97, 5, 1000});
+  EngineOptions options = OptionsOf(CombineMode::kOwnerGather, Placement::kMapped);
+  options.reply_bytes = reply_bytes;
+  Running running(checkpoint, ranks, options);
+  ASSERT_EQ(running.started, absl::OkStatus());
+  EXPECT_EQ(running.engine->reply_memory().bytes.size(), ranks == 1 ? 0 : reply_bytes);
+  const int seed = 2000 + ranks;
+  ASSERT_NO_FATAL_FAILURE(ExpectRandomRounds(*running.engine, checkpoint, CombineMode::kOwnerGather, ranks, 200, seed));
+  EXPECT_EQ(running.engine->Stop(), absl::OkStatus());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SharedReplies,
+                         testing::Combine(testing::Values(1, 2, 3, 4, 7, 11), testing::Values(4096, 1 << 20)));
+
+TEST(SharedReplyMemory, OutlivesTheEngine) {
+  const TempFolder folder;
+  const Checkpoint checkpoint = WriteSyntheticCheckpoint(folder, FileLayout::kApart, 32, {10});
+  EngineOptions options = OptionsOf(CombineMode::kOwnerGather, Placement::kMapped);
+  options.reply_bytes = 4096;
+  ReplyMemory replies;
+  {
+    Running running(checkpoint, 2, options);
+    ASSERT_EQ(running.started, absl::OkStatus());
+    replies = running.engine->reply_memory();
+    const uint64_t id = 9;
+    const RowBlock block{0, RowForm::kPacked, {&id, 1}, replies.bytes.data()};
+    ASSERT_EQ(running.engine->Gather({&block, 1}), absl::OkStatus());
+  }
+  EXPECT_EQ(static_cast<uint8_t>(replies.bytes[5]), SyntheticByte(0, 9, 5));
+}
+
 class EngineRules : public testing::TestWithParam<CombineMode> {
  protected:
   EngineRules() : checkpoint_(WriteSyntheticCheckpoint(folder_, FileLayout::kPacked, 32, {10, 6})) {

@@ -66,13 +66,39 @@ void RoundCase::AddRandom(CombineMode mode, size_t rows, std::mt19937_64& random
   }
 }
 
+// In the engine's reply memory while there is room, then in memory of our own.
 absl::Status RoundCase::Run(Engine& engine) {
+  std::vector<RowBlock> blocks;
+  std::vector<std::byte*> lent;
+  absl::Span<std::byte> room = engine.reply_memory().bytes;
+  for (Block& block : blocks_) {
+    const bool fits = block.memory.size() <= room.size();
+    lent.push_back(fits ? room.data() : block.memory.data());
+    if (fits) room.remove_prefix(block.memory.size());
+    std::fill_n(lent.back(), block.memory.size(), kPoison);
+    blocks.push_back({block.layer, block.form, block.ids, lent.back() + block.begin});
+  }
+  const absl::Status status = engine.Gather(blocks);
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    std::vector<std::byte>& memory = blocks_[i].memory;
+    if (lent[i] != memory.data()) std::copy_n(lent[i], memory.size(), memory.data());
+  }
+  return status;
+}
+
+std::vector<RowBlock> RoundCase::MakeBlocks() {
   std::vector<RowBlock> blocks;
   for (Block& block : blocks_) {
     std::fill(block.memory.begin(), block.memory.end(), kPoison);
     blocks.push_back({block.layer, block.form, block.ids, block.memory.data() + block.begin});
   }
-  return engine.Gather(blocks);
+  return blocks;
+}
+
+std::vector<absl::Span<std::byte>> RoundCase::memories() {
+  std::vector<absl::Span<std::byte>> memories;
+  for (Block& block : blocks_) memories.push_back(absl::MakeSpan(block.memory));
+  return memories;
 }
 
 const std::byte* RoundCase::row(size_t block, size_t index) const {

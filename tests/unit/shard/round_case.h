@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "model/files/checkpoint.h"
 #include "shard/engine.h"
 #include "tests/golden/golden_case.h"
@@ -25,6 +26,9 @@ class RoundCase {
   void AddRandom(CombineMode mode, size_t rows, std::mt19937_64& random);
 
   absl::Status Run(Engine& engine);
+  // For who asks in another way: the blocks with their outputs poisoned, and the memory around each.
+  std::vector<RowBlock> MakeBlocks();
+  std::vector<absl::Span<std::byte>> memories();
   // Every row byte for byte, and nothing written beside them.
   void ExpectRows(CombineMode mode, int ranks) const;
 

@@ -13,10 +13,13 @@ namespace engram {
 namespace {
 
 constexpr uint64_t kOddOffset = 77;
+constexpr uint32_t kGap = 3;
 
-void WriteRows(std::ofstream& out, size_t layer, uint64_t rows, size_t begin, size_t end) {
+// `gap` bytes behind each row.
+void WriteRows(std::ofstream& out, size_t layer, uint64_t rows, size_t begin, size_t end, uint32_t gap = 0) {
   for (uint64_t row = 0; row < rows; ++row) {
     for (size_t at = begin; at < end; ++at) out.put(static_cast<char>(SyntheticByte(layer, row, at)));
+    out << std::string(gap, 'y');
   }
 }
 
@@ -37,9 +40,10 @@ TableFiles WriteTable(const TempFolder& folder, FileLayout layout, uint32_t head
   }
   const std::string scales_path = folder / absl::StrCat("scales", layer);
   std::ofstream scales_out = OpenPadded(scales_path);
-  WriteRows(codes_out, layer, rows, 0, head_dim);
-  WriteRows(scales_out, layer, rows, head_dim, width);
-  return {rows, {codes, kOddOffset, head_dim, head_dim}, {scales_path, kOddOffset, scales, scales}};
+  const uint32_t gap = layout == FileLayout::kSpaced ? kGap : 0;
+  WriteRows(codes_out, layer, rows, 0, head_dim, gap);
+  WriteRows(scales_out, layer, rows, head_dim, width, gap);
+  return {rows, {codes, kOddOffset, head_dim + gap, head_dim}, {scales_path, kOddOffset, scales + gap, scales}};
 }
 
 std::string ReadRecord(const StridedBytes& bytes, uint64_t row) {

@@ -27,7 +27,8 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
-enum class FileLayout { kApart, kPacked };  // safetensors: codes and scales in two files; GGUF: interleaved in one
+// safetensors: codes and scales in two files; GGUF: interleaved in one; what no released file has: two, with gaps.
+enum class FileLayout { kApart, kPacked, kSpaced };
 
 // Byte `at` of a packed row: every value occurs, NaN codes too.
 uint8_t SyntheticByte(size_t layer, uint64_t row, size_t at);
