@@ -7,11 +7,12 @@
 
 #include "model/check.h"
 #include "model/mutex.h"
+#include "server/buffer_region.h"
 
 namespace engram {
 namespace {
 
-constexpr size_t kSmallestClassBytes = 4096;
+constexpr size_t kSmallestClassBytes = BufferRegion::kPageBytes;
 constexpr size_t kClasses = 32;
 constexpr std::align_val_t kAlignment{64};
 
@@ -46,6 +47,7 @@ class ArenaPool {
     leased_bytes_.fetch_add(capacity);
     {
       MutexLock lock(mu_);
+      if (std::byte* buffer = region_ == nullptr ? nullptr : region_->Take(capacity)) return buffer;
       std::vector<std::byte*>& buffers = free_[ClassOf(capacity)];
       if (!buffers.empty()) {
         std::byte* buffer = buffers.back();
@@ -61,6 +63,7 @@ class ArenaPool {
     leased_bytes_.fetch_sub(capacity);
     {
       MutexLock lock(mu_);
+      if (region_ != nullptr && region_->Owns(buffer)) return region_->GiveBack(buffer, capacity);
       if (cached_bytes_ + capacity <= cached_bytes_max_) {
         free_[ClassOf(capacity)].push_back(buffer);
         cached_bytes_ += capacity;
@@ -68,6 +71,13 @@ class ArenaPool {
       }
     }
     ::operator delete(buffer, kAlignment);
+  }
+
+  void AddRegion(ReplyMemory memory) {
+    auto region = std::make_unique<BufferRegion>(std::move(memory));
+    MutexLock lock(mu_);
+    ENGRAM_CHECK(region_ == nullptr);
+    region_ = std::move(region);
   }
 
   uint64_t cached_bytes() {
@@ -88,6 +98,7 @@ class ArenaPool {
   Mutex mu_;
   std::array<std::vector<std::byte*>, kClasses> free_ ABSL_GUARDED_BY(mu_);
   uint64_t cached_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  std::unique_ptr<BufferRegion> region_ ABSL_GUARDED_BY(mu_);
 };
 
 ArenaLease& ArenaLease::operator=(ArenaLease&& other) noexcept {
@@ -123,6 +134,8 @@ ArenaLease Arena::Lease(size_t bytes, std::shared_ptr<ByteAccount> account) {
   lease.account_->Add(lease.capacity_);
   return lease;
 }
+
+void Arena::AddRegion(ReplyMemory memory) { pool_->AddRegion(std::move(memory)); }
 
 uint64_t Arena::cached_bytes() const { return pool_->cached_bytes(); }
 uint64_t Arena::leased_bytes() const { return pool_->leased_bytes(); }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "server/doorbell.h"
+#include "shard/engine.h"
 
 namespace engram {
 
@@ -57,9 +58,10 @@ class ArenaLease {
   size_t capacity_ = 0;  // of the size class
 };
 
-// Hands out buffers in size classes of powers of two. Buffers that come back are kept for reuse up to
-// `cached_bytes_max` (fresh megabyte buffers would cost a page fault every 4 KiB); the bytes in use are bounded by
-// those who lease: each stream's ByteAccount. Thread-safe.
+// Hands out buffers in size classes of powers of two: from the region as long as it lasts, where there is one, else
+// ordinary memory. Ordinary buffers that come back are kept for reuse up to `cached_bytes_max` (fresh megabyte buffers
+// would cost a page fault every 4 KiB); the bytes in use are bounded by those who lease: each stream's ByteAccount.
+// Thread-safe.
 class Arena {
  public:
   explicit Arena(uint64_t cached_bytes_max);
@@ -67,7 +69,10 @@ class Arena {
   // `bytes` > 0, aligned to 64. Contents are undefined. Charged to `account` (the size class) until the lease ends.
   ArenaLease Lease(size_t bytes, std::shared_ptr<ByteAccount> account);
 
-  uint64_t cached_bytes() const;
+  // From now on buffers are cut from this memory first. It is kept while the arena or a lease lives. Once.
+  void AddRegion(ReplyMemory memory);
+
+  uint64_t cached_bytes() const;  // ordinary memory kept for reuse
   uint64_t leased_bytes() const;
 
  private:

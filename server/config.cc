@@ -90,6 +90,8 @@ SessionLimits SessionLimitsOf(const v1::ServerConfig& config) {
 
 namespace {
 
+constexpr uint64_t kReplyBytesLeast = uint64_t{64} << 20;
+
 CombineMode CombineOf(v1::CombineMode mode) {
   switch (mode) {
     case v1::ALL_REDUCE_BF16:
@@ -129,6 +131,8 @@ EngineOptions EngineOptionsOf(const v1::ServerConfig& config, const Geometry& ge
   }
   // The packed row is the smallest form, so no round within round_bytes_max has more rows than this.
   options.round_rows_max = config.scheduling().round_bytes_max() / geometry.packed_row_bytes();
+  // Two rounds in flight and as much on its way out. Replies beyond it, to clients that read slowly, lie elsewhere.
+  options.reply_bytes = std::max(kReplyBytesLeast, 4 * config.scheduling().round_bytes_max());
   options.round_timeout = absl::Milliseconds(sharding.round_timeout_ms());
   options.heartbeat = absl::Milliseconds(sharding.heartbeat_ms());
   options.load_timeout = absl::Milliseconds(sharding.load_timeout_ms());

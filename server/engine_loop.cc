@@ -26,8 +26,9 @@ absl::Status RunEngineLoop(Scheduler& scheduler, Engine& engine, absl::Duration 
     const uint64_t gathers = scheduler.counters().gathers;
     const absl::StatusOr<size_t> frames = scheduler.RunRound(engine, absl::Now());
     if (!frames.ok()) return frames.status();
-    if (scheduler.counters().gathers > gathers) heard = Clock::now();
-    if (Clock::now() - heard >= interval) {
+    if (scheduler.counters().gathers > gathers) {
+      heard = Clock::now();
+    } else if (Clock::now() - heard >= interval) {  // nothing is in flight: that needs a gather that was just begun
       if (absl::Status status = engine.Heartbeat(); absl::IsUnavailable(status)) {
         return LoseAll(scheduler, engine, std::move(status));
       }
@@ -35,7 +36,7 @@ absl::Status RunEngineLoop(Scheduler& scheduler, Engine& engine, absl::Duration 
     }
     if (*frames == 0) scheduler.WaitFor(absl::FromChrono(heard + interval - Clock::now()), absl::Now());
   }
-  return absl::OkStatus();
+  return scheduler.FinishRounds(engine, absl::Now());
 }
 
 void TellLateSteps(Scheduler& scheduler, Engine& engine, const StepGate& gate, const absl::Status& lost,

@@ -13,8 +13,8 @@
 namespace engram {
 
 // Runs rounds, and a heartbeat whenever the ranks heard nothing for `heartbeat`, until `stop` is set (and the scheduler
-// woken): OK. UNAVAILABLE when a rank was lost; by then every step under way has been told, but for those that were
-// admitted meanwhile.
+// woken) and what is in flight by then is delivered: OK. UNAVAILABLE when a rank was lost; by then every step under way
+// has been told, but for those that were admitted meanwhile.
 absl::Status RunEngineLoop(Scheduler& scheduler, Engine& engine, absl::Duration heartbeat,
                            const std::atomic<bool>& stop);
 

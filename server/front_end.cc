@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "model/files/errors.h"
 #include "server/config.h"
 #include "server/describe_model.h"
 #include "server/engine_loop.h"
@@ -17,6 +18,7 @@
 #include "server/process_limits.h"
 #include "server/process_load.h"
 #include "server/process_signals.h"
+#include "server/reply_memory.h"
 #include "server/self_check.h"
 
 namespace engram {
@@ -66,11 +68,11 @@ SchedulerOptions SchedulerOptionsOf(const v1::ServerConfig& config, const v1::Mo
 
 }  // namespace
 
-FrontEnd::FrontEnd(Job& job, const v1::ServerConfig& config, const Checkpoint& checkpoint)
+FrontEnd::FrontEnd(Job& job, const v1::ServerConfig& config, const Checkpoint& checkpoint, EngineOptions options)
     : job_(job),
       config_(config),
       checkpoint_(checkpoint),
-      options_(EngineOptionsOf(config, checkpoint.geometry)),
+      options_(std::move(options)),
       model_(DescribeModel(checkpoint, config, job.ranks())),
       sessions_(SessionLimitsOf(config), checkpoint.geometry.max_ngram_size - 1),
       admission_(checkpoint.geometry, checkpoint.constants, model_, sessions_),
@@ -139,6 +141,8 @@ absl::StatusOr<std::unique_ptr<Engine>> FrontEnd::Load() {
   const absl::Time start = absl::Now();
   absl::StatusOr<std::unique_ptr<Engine>> engine = job_.Start(checkpoint_, options);
   if (!engine.ok()) return engine.status();
+  ENGRAM_ASSIGN_OR_RETURN(ReplyMemory replies, MakeReplyMemory(**engine, options_));
+  if (!replies.bytes.empty()) scheduler_.AddReplyMemory(std::move(replies));
   const absl::StatusOr<uint64_t> compared =
       SelfCheck(**engine, checkpoint_, options_, static_cast<size_t>(job_.ranks()));
   if (!compared.ok()) return compared.status();

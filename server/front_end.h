@@ -25,8 +25,9 @@ namespace engram {
 // once while it loads, when nothing is admitted yet.
 class FrontEnd {
  public:
-  // All arguments must outlive it; `config` is complete and validated for the checkpoint.
-  FrontEnd(Job& job, const v1::ServerConfig& config, const Checkpoint& checkpoint);
+  // All arguments but `options` must outlive it; `config` is complete and validated for the checkpoint. The progress of
+  // loading goes to clients, not to `options`.
+  FrontEnd(Job& job, const v1::ServerConfig& config, const Checkpoint& checkpoint, EngineOptions options);
 
   // Listens, loads, checks, serves, until a stop signal has drained it: OK. Otherwise why the job cannot go on; clients
   // were told by then.

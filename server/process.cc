@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "model/files/checkpoint.h"
@@ -32,10 +33,17 @@ std::string HostName() {
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "an unnamed host";
 }
 
-absl::Status ServeRows(Job& job, const v1::ServerConfig& config, const Checkpoint& checkpoint) {
+// Without `progress`.
+EngineOptions RankOptions(const v1::ServerConfig& config, const Checkpoint& checkpoint) {
+  EngineOptions options = EngineOptionsOf(config, checkpoint.geometry);
+  options.gpu = BuiltInGpu();
+  options.note = [](const std::string& line) { spdlog::info("{}", line); };
+  return options;
+}
+
+absl::Status ServeRows(Job& job, const Checkpoint& checkpoint, EngineOptions options) {
   IgnoreStopSignals();
   LoadLog log;
-  EngineOptions options = EngineOptionsOf(config, checkpoint.geometry);
   options.progress = [&log](const LoadProgress& progress) { log.Note(progress); };
   return job.Serve(checkpoint, options);
 }
@@ -46,8 +54,9 @@ absl::Status RunRank(Job& job, const v1::ServerConfig& config) {
   if (!checkpoint.ok()) return checkpoint.status();
   const auto ranks = static_cast<size_t>(job.ranks());
   if (absl::Status status = ValidateForModel(config, checkpoint->geometry, ranks); !status.ok()) return status;
-  if (!job.is_front()) return ServeRows(job, config, *checkpoint);
-  return FrontEnd(job, config, *checkpoint).Run();
+  EngineOptions options = RankOptions(config, *checkpoint);
+  if (!job.is_front()) return ServeRows(job, *checkpoint, std::move(options));
+  return FrontEnd(job, config, *checkpoint, std::move(options)).Run();
 }
 
 int RunServer(const v1::ServerConfig& config) {

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "absl/time/clock.h"
-#include "model/check.h"
-#include "server/frame_hash.h"
 
 namespace engram {
 namespace {
@@ -21,10 +20,6 @@ class Stopwatch {
   const int64_t start_ = absl::GetCurrentTimeNanos();
 };
 
-bool IsGathered(const PickedFrame& picked) {
-  return picked.frame.rows > 0 && picked.step->step.format != v1::ROW_FORMAT_HASH_IDS;
-}
-
 }  // namespace
 
 Scheduler::Scheduler(const Geometry& geometry, const HashConstants& constants, SchedulerOptions options)
@@ -37,20 +32,28 @@ void Scheduler::FailAll(const absl::Status& status) {
 
 absl::StatusOr<size_t> Scheduler::RunRound(Engine& engine, absl::Time now) {
   EndSteps(now);
-  std::vector<PickedFrame> round = queue_.PickRound();
-  if (round.empty()) return size_t{0};
-  ++counters_.rounds;
-  HashRound(round);
-  absl::Status status = GatherRound(engine, round);
-  if (!status.ok()) queue_.FailAll(status);
-  DeliverRound(round);
+  const size_t begun = BeginRound(engine);
+  // With nothing to begin, a round that stayed in flight would only be late.
+  const size_t stay = begun > 0 ? static_cast<size_t>(engine.rounds_in_flight_max()) - 1 : 0;
+  size_t delivered = 0;
+  const absl::Status status = DeliverUntil(stay, engine, delivered);
   EndSteps(now);
+  if (begun + delivered > 0) {
+    stages_.Publish(counters_.rounds, counters_.hash_time, counters_.gather_time, counters_.deliver_time);
+  }
   if (!status.ok()) return status;
-  return round.size();
+  return begun > 0 ? begun : delivered;
+}
+
+absl::Status Scheduler::FinishRounds(Engine& engine, absl::Time now) {
+  size_t delivered = 0;
+  absl::Status status = DeliverUntil(0, engine, delivered);
+  EndSteps(now);
+  return status;
 }
 
 void Scheduler::WaitFor(absl::Duration wait, absl::Time now) {
-  doorbell_->WaitFor(std::min(wait, queue_.NextDeadline() - now));
+  if (rounds_.empty()) doorbell_->WaitFor(std::min(wait, queue_.NextDeadline() - now));
 }
 
 void Scheduler::EndSteps(absl::Time now) {
@@ -76,60 +79,83 @@ void Scheduler::EndStep(QueuedStep& step) {
   step.sink->Deliver(ReplyFrame{std::move(last), ArenaLease(), false, decode});
 }
 
-// Hash ids that are the answer go straight into the reply; those to gather by go into ids_.
-void Scheduler::HashRound(std::vector<PickedFrame>& round) {
-  Stopwatch watch(counters_.hash_time);
-  size_t ids = 0;
-  for (const PickedFrame& picked : round) ids += IsGathered(picked) ? picked.frame.rows * hasher_.columns() : 0;
-  ids_.resize(ids);
-  blocks_.assign(round.size(), RowBlock{});
-  absl::Span<uint64_t> rest = absl::MakeSpan(ids_);
-  for (size_t i = 0; i < round.size(); ++i) {
-    PickedFrame& picked = round[i];
-    const size_t count = picked.frame.rows * hasher_.columns();
-    if (count == 0) continue;
-    absl::Span<uint64_t> out(reinterpret_cast<uint64_t*>(picked.payload.data()), count);
-    if (IsGathered(picked)) {
-      out = rest.first(count);
-      rest.remove_prefix(count);
-      const RowForm form = picked.step->step.format == v1::ROW_FORMAT_BF16 ? RowForm::kBf16 : RowForm::kPacked;
-      blocks_[i] = RowBlock{picked.frame.layer_index, form, out, picked.payload.data()};
-    }
-    HashFrame(hasher_, picked.step->step, picked.frame, out);
+size_t Scheduler::BeginRound(Engine& engine) {
+  std::vector<PickedFrame> frames = queue_.PickRound();
+  if (frames.empty()) return 0;
+  if (spare_.empty()) spare_.push_back(std::make_unique<Round>());
+  rounds_.push_back(std::move(spare_.back()));
+  spare_.pop_back();
+  Round& round = *rounds_.back();
+  round.frames = std::move(frames);
+  ++counters_.rounds;
+  {
+    Stopwatch watch(counters_.hash_time);
+    HashRound(hasher_, round);
   }
+  if (!round.ids.empty()) Begin(engine, round);
+  return round.frames.size();
 }
 
-absl::Status Scheduler::GatherRound(Engine& engine, std::vector<PickedFrame>& round) {
-  if (ids_.empty()) return absl::OkStatus();
+// A round that the engine does not hold waits for nothing but its turn.
+absl::Status Scheduler::DeliverUntil(size_t stay, Engine& engine, size_t& frames) {
+  absl::Status lost;
+  while (!rounds_.empty() && (rounds_.size() > stay || !rounds_.front()->begun || !lost.ok())) {
+    const std::unique_ptr<Round>& round = rounds_.front();
+    frames += round->frames.size();
+    lost.Update(FinishAndDeliver(engine, *round));
+    round->Clear();
+    spare_.push_back(std::move(rounds_.front()));
+    rounds_.pop_front();
+  }
+  return lost;
+}
+
+absl::Status Scheduler::FinishAndDeliver(Engine& engine, Round& round) {
+  Finish(engine, round);
+  if (!round.status.ok() && !absl::IsUnavailable(round.status)) {
+    // A round failed but the ranks live: each step by itself, so that it fails alone. Gather needs an engine that holds
+    // no round.
+    for (const std::unique_ptr<Round>& later : rounds_) Finish(engine, *later);
+    round.status = GatherOneByOne(engine, round);
+  }
+  const absl::Status lost = round.status;
+  if (!lost.ok()) queue_.FailAll(lost);
+  Deliver(round);
+  return lost;
+}
+
+void Scheduler::Begin(Engine& engine, Round& round) {
   Stopwatch watch(counters_.gather_time);
   ++counters_.gathers;
-  counters_.rows += ids_.size();
-  absl::Status status = engine.Gather(blocks_);
-  if (status.ok() || absl::IsUnavailable(status)) return status;
-  return GatherOneByOne(engine, round);
+  counters_.rows += round.ids.size();
+  round.status = engine.Begin(round.blocks);
+  round.begun = round.status.ok();
 }
 
-// A round failed but the ranks live: each step by itself, so that it fails alone.
-absl::Status Scheduler::GatherOneByOne(Engine& engine, std::vector<PickedFrame>& round) {
+void Scheduler::Finish(Engine& engine, Round& round) {
+  if (!std::exchange(round.begun, false)) return;
+  Stopwatch watch(counters_.gather_time);
+  round.status = engine.Finish();
+}
+
+absl::Status Scheduler::GatherOneByOne(Engine& engine, const Round& round) {
+  Stopwatch watch(counters_.gather_time);
   std::unordered_set<const QueuedStep*> seen;
-  for (const PickedFrame& first : round) {
+  for (const PickedFrame& first : round.frames) {
     if (!IsGathered(first) || !seen.insert(first.step).second) continue;
-    std::vector<RowBlock> blocks;
-    for (size_t i = 0; i < round.size(); ++i) {
-      if (round[i].step == first.step) blocks.push_back(blocks_[i]);
-    }
-    absl::Status status = engine.Gather(blocks);
+    absl::Status status = engine.Gather(BlocksOf(*first.step, round));
     if (absl::IsUnavailable(status)) return status;
     if (status.ok()) continue;
     queue_.Fail(*first.step, status);
-    if (options_.on_step_failure) options_.on_step_failure(status);
+    // It may fail with both of two rounds.
+    if (!std::exchange(first.step->failure_told, true) && options_.on_step_failure) options_.on_step_failure(status);
   }
   return absl::OkStatus();
 }
 
-void Scheduler::DeliverRound(std::vector<PickedFrame>& round) {
+void Scheduler::Deliver(Round& round) {
   Stopwatch watch(counters_.deliver_time);
-  for (PickedFrame& picked : round) {
+  for (PickedFrame& picked : round.frames) {
     ClaimedFrame claimed = queue_.Claim(picked);
     const bool decode = picked.step->lane == Lane::kDecode;
     const bool hash_ids = picked.step->step.format == v1::ROW_FORMAT_HASH_IDS;

@@ -4,7 +4,9 @@
 #define ENGRAM_SERVER_SCHEDULER_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,6 +17,8 @@
 #include "model/ngram_hash.h"
 #include "server/doorbell.h"
 #include "server/reply_frame.h"
+#include "server/round.h"
+#include "server/stage_counters.h"
 #include "server/step_gate.h"
 #include "server/step_queue.h"
 #include "shard/engine.h"
@@ -37,7 +41,9 @@ struct SchedulerCounters {
 // Life cycle: construct, OpenStream and Submit from any thread, RunRound again and again on the engine thread, destroy
 // when no stream is open. Every step that Submit took to an open stream gets exactly one last frame.
 //
-// Batch by leader: whatever waits when RunRound is called forms the round; there is no timer.
+// Batch by leader: whatever waits when RunRound is called forms the round; there is no timer. Where the engine takes
+// two rounds, the next one is begun before the one at hand is delivered: its gather and that one's copy-out go on at
+// once.
 class Scheduler {
  public:
   // `geometry` must outlive it; `constants` are copied.
@@ -56,16 +62,26 @@ class Scheduler {
   uint64_t unsent_bytes() const { return queue_.unsent_bytes(); }
   // Of each stream, as in the options.
   uint64_t unsent_bytes_max() const { return options_.unsent_bytes_max; }
+  // As of the last call of RunRound that worked on something.
+  const StageCounters& stages() const { return stages_; }
   // Wakes WaitFor.
   void Wake() { doorbell_->Ring(); }
+  // Replies lie here as long as there is room. Once, before the first step.
+  void AddReplyMemory(ReplyMemory memory) { queue_.AddReplyMemory(std::move(memory)); }
 
-  // The rest: engine thread.
+  // The rest: engine thread, always with the same engine.
 
   // One round: ends steps that were cancelled, expired or failed, then answers frames. Returns how many frames of rows,
-  // hash ids or results it worked on; 0: nothing to do now. A step's own failure (DATA_LOSS) is told to that step
-  // alone. UNAVAILABLE when a rank was lost: all steps have been told, and no further round can succeed.
+  // hash ids or results it worked on; 0: nothing to do now, and nothing in flight. A step's own failure (DATA_LOSS) is
+  // told to that step alone. UNAVAILABLE when a rank was lost: all steps have been told, nothing is in flight, and no
+  // further round can succeed.
+  //
+  // With an engine that takes two rounds, its round may be in flight afterwards: the next call delivers it, at once
+  // where there is nothing to begin.
   absl::StatusOr<size_t> RunRound(Engine& engine, absl::Time now);
-  // Waits for something to do, a step's deadline included, for `wait` at most.
+  // Finishes and delivers what is in flight, and begins nothing. Errors as RunRound.
+  absl::Status FinishRounds(Engine& engine, absl::Time now);
+  // Waits for something to do, a step's deadline included, for `wait` at most; not at all while a round is in flight.
   void WaitFor(absl::Duration wait, absl::Time now);
 
   const SchedulerCounters& counters() const { return counters_; }
@@ -73,10 +89,17 @@ class Scheduler {
  private:
   void EndSteps(absl::Time now);
   void EndStep(QueuedStep& step);
-  void HashRound(std::vector<PickedFrame>& round);
-  absl::Status GatherRound(Engine& engine, std::vector<PickedFrame>& round);
-  absl::Status GatherOneByOne(Engine& engine, std::vector<PickedFrame>& round);
-  void DeliverRound(std::vector<PickedFrame>& round);
+  // Returns how many frames the round has that was formed and begun.
+  size_t BeginRound(Engine& engine);
+  // Oldest first, until only `stay` are in flight. How many frames were delivered is added to `frames`. UNAVAILABLE as
+  // in RunRound.
+  absl::Status DeliverUntil(size_t stay, Engine& engine, size_t& frames);
+  // The round is the oldest one.
+  absl::Status FinishAndDeliver(Engine& engine, Round& round);
+  void Begin(Engine& engine, Round& round);
+  void Finish(Engine& engine, Round& round);
+  absl::Status GatherOneByOne(Engine& engine, const Round& round);
+  void Deliver(Round& round);
   // Takes the frame's results out of the step: they are in one frame only, and not twice in memory.
   v1::StepReply HeadOf(Step& step, const Frame& frame) const;
 
@@ -85,10 +108,11 @@ class Scheduler {
   const NgramHasher hasher_;
   const std::shared_ptr<Doorbell> doorbell_ = std::make_shared<Doorbell>();
   StepQueue queue_;
+  StageCounters stages_;
 
   // The engine thread's.
-  std::vector<uint64_t> ids_;     // of a round, reused
-  std::vector<RowBlock> blocks_;  // one a frame of the round; empty ids where nothing is gathered
+  std::deque<std::unique_ptr<Round>> rounds_;  // formed and not delivered, oldest first
+  std::vector<std::unique_ptr<Round>> spare_;
   SchedulerCounters counters_;
 };
 

@@ -93,25 +93,25 @@ bool StepQueue::Cancel(uint64_t stream_id, uint64_t step_id) {
 
 std::vector<PickedFrame> StepQueue::PickRound() {
   MutexLock lock(mu_);
-  Round round;
-  round.room_bytes = options_.frames.round_bytes_max;
-  if (rounds_without_prefill_ >= kPrefillPatienceRounds) PickLane(Lane::kPrefill, 1, round);
-  PickLane(Lane::kDecode, std::numeric_limits<size_t>::max(), round);
-  PickLane(Lane::kPrefill, std::numeric_limits<size_t>::max(), round);
-  const bool prefill_picked = std::any_of(round.frames.begin(), round.frames.end(), [](const PickedFrame& picked) {
+  Picks picks;
+  picks.room_bytes = options_.frames.round_bytes_max;
+  if (rounds_without_prefill_ >= kPrefillPatienceRounds) PickLane(Lane::kPrefill, 1, picks);
+  PickLane(Lane::kDecode, std::numeric_limits<size_t>::max(), picks);
+  PickLane(Lane::kPrefill, std::numeric_limits<size_t>::max(), picks);
+  const bool prefill_picked = std::any_of(picks.frames.begin(), picks.frames.end(), [](const PickedFrame& picked) {
     return picked.step->lane == Lane::kPrefill;
   });
   rounds_without_prefill_ = prefill_picked || RingOf(Lane::kPrefill).empty() ? 0 : rounds_without_prefill_ + 1;
-  return std::move(round.frames);
+  return std::move(picks.frames);
 }
 
-void StepQueue::PickLane(Lane lane, size_t frames_max, Round& round) {
+void StepQueue::PickLane(Lane lane, size_t frames_max, Picks& picks) {
   std::deque<StreamQueue*>& ring = RingOf(lane);
   size_t skipped = 0;
-  while (skipped < ring.size() && round.frames.size() < frames_max) {
+  while (skipped < ring.size() && picks.frames.size() < frames_max) {
     StreamQueue* stream = ring.front();
     const bool full = stream->unsent_->IsFull(options_.unsent_bytes_max);
-    if (!full && !PickFrom(*stream, lane, round)) return;  // no room left: it stays in front
+    if (!full && !PickFrom(*stream, lane, picks)) return;  // no room left: it stays in front
     ring.pop_front();
     if (!stream->LaneOf(lane).empty()) ring.push_back(stream);
     skipped = full ? skipped + 1 : 0;
@@ -119,15 +119,16 @@ void StepQueue::PickLane(Lane lane, size_t frames_max, Round& round) {
 }
 
 // One turn of a stream. False when its next frame does not fit into what is left of the round.
-bool StepQueue::PickFrom(StreamQueue& stream, Lane lane, Round& round) {
+bool StepQueue::PickFrom(StreamQueue& stream, Lane lane, Picks& picks) {
   QueuedStep& step = *stream.LaneOf(lane).front();
   do {
     const Frame frame = *step.plan.Peek();
-    if (frame.payload_bytes > round.room_bytes) return false;
-    round.room_bytes -= frame.payload_bytes;
+    if (frame.payload_bytes > picks.room_bytes) return false;
+    picks.room_bytes -= frame.payload_bytes;
     PickedFrame picked{&step, frame, ArenaLease()};
     if (frame.payload_bytes > 0) picked.payload = arena_.Lease(frame.payload_bytes, stream.unsent_);
-    round.frames.push_back(std::move(picked));
+    picks.frames.push_back(std::move(picked));
+    ++step.frames_in_flight;
     step.plan.Pop();
     if (step.plan.Peek() == nullptr) {
       stream.LaneOf(lane).pop_front();
@@ -140,6 +141,8 @@ bool StepQueue::PickFrom(StreamQueue& stream, Lane lane, Round& round) {
 ClaimedFrame StepQueue::Claim(const PickedFrame& picked) {
   MutexLock lock(mu_);
   QueuedStep& step = *picked.step;
+  ENGRAM_CHECK(step.frames_in_flight > 0);
+  --step.frames_in_flight;
   ClaimedFrame claimed;
   if (!step.fate.ok()) {
     claimed.rows_dropped = true;
@@ -172,7 +175,11 @@ std::vector<std::unique_ptr<QueuedStep>> StepQueue::TakeEnded(absl::Time now) {
   taken.reserve(ended_.size());
   for (QueuedStep* step : std::exchange(ended_, {})) {
     LeaveLane(*step);
-    taken.push_back(TakeOut(*step));
+    if (step->frames_in_flight > 0) {
+      ended_.push_back(step);
+    } else {
+      taken.push_back(TakeOut(*step));
+    }
   }
   return taken;
 }
@@ -194,6 +201,7 @@ void StepQueue::LeaveLane(QueuedStep& step) {
 }
 
 std::unique_ptr<QueuedStep> StepQueue::TakeOut(QueuedStep& step) {
+  ENGRAM_CHECK(step.frames_in_flight == 0);
   deadlines_.erase({step.step.deadline, &step});
   StreamQueue& stream = *step.stream;
   const auto found = stream.steps_.find(step.step.step_id);

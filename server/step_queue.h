@@ -23,6 +23,7 @@
 #include "server/reply_frame.h"
 #include "server/step.h"
 #include "server/step_gate.h"
+#include "shard/engine.h"
 
 namespace engram {
 
@@ -51,12 +52,15 @@ struct QueuedStep {
   Lane lane = Lane::kPrefill;
   // The engine thread's.
   FramePlan plan;
+  bool failure_told = false;  // to SchedulerOptions.on_step_failure
   // Guarded by the queue's mutex.
   std::shared_ptr<FrameSink> sink;  // null once the stream is gone
   absl::Status fate;                // not OK: how the step ends, instead of with rows
+  size_t frames_in_flight = 0;      // picked and not claimed: until there are none, the step is not taken out
 };
 
-// A frame chosen for a round. The step stays valid until its last frame is claimed or it is taken as ended.
+// A frame chosen for a round. The step stays valid until its last frame is claimed, or it is taken as ended after all
+// of its picked frames were claimed.
 struct PickedFrame {
   QueuedStep* step;
   Frame frame;
@@ -74,7 +78,8 @@ struct ClaimedFrame {
 // the decode lane and one frame a turn in the other; the steps of one stream and lane go in order.
 //
 // Submit, Cancel, OpenStream and CloseStream may be called by any thread; the others by the engine thread alone, which
-// is the only one to take steps out. A step whose fate is set never finishes with rows.
+// is the only one to take steps out. A step whose fate is set never finishes with rows. Several rounds may be picked
+// and not claimed; frames are claimed in the order in which they were picked.
 class StepQueue {
  public:
   // `geometry` must outlive the queue.
@@ -96,21 +101,24 @@ class StepQueue {
   // Frames of the next round: decode first, at most round_bytes_max bytes of payload, none of streams with
   // unsent_bytes_max bytes out.
   std::vector<PickedFrame> PickRound();
-  // Decides whether a picked frame may still be delivered.
+  // Decides whether a picked frame may still be delivered. Once for each.
   ClaimedFrame Claim(const PickedFrame& picked);
 
   void Fail(QueuedStep& step, const absl::Status& status);
   void FailAll(const absl::Status& status);
-  // Takes out the steps whose fate is set, deadlines that passed by `now` included. Between rounds only.
+  // Takes out the steps whose fate is set, deadlines that passed by `now` included, but for those with picked frames
+  // that are not claimed. None of them is picked from any more.
   std::vector<std::unique_ptr<QueuedStep>> TakeEnded(absl::Time now);
   // The earliest deadline of a step under way.
   absl::Time NextDeadline();
 
   // Reply buffers that the transport has not let go of. Any thread.
   uint64_t unsent_bytes() const { return arena_.leased_bytes(); }
+  // See Arena::AddRegion.
+  void AddReplyMemory(ReplyMemory memory) { arena_.AddRegion(std::move(memory)); }
 
  private:
-  struct Round {
+  struct Picks {
     std::vector<PickedFrame> frames;
     uint64_t room_bytes = 0;
   };
@@ -118,8 +126,8 @@ class StepQueue {
   void SetFate(QueuedStep& step, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::unique_ptr<QueuedStep> TakeOut(QueuedStep& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LeaveLane(QueuedStep& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void PickLane(Lane lane, size_t frames_max, Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool PickFrom(StreamQueue& stream, Lane lane, Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PickLane(Lane lane, size_t frames_max, Picks& picks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool PickFrom(StreamQueue& stream, Lane lane, Picks& picks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::deque<StreamQueue*>& RingOf(Lane lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return rings_[static_cast<size_t>(lane)];
   }

@@ -5,6 +5,11 @@
 #include "shard/rank_report.h"
 
 namespace engram {
+namespace {
+
+constexpr absl::Duration kLostWait = absl::Seconds(1);
+
+}  // namespace
 
 FrontEngine::FrontEngine(Collective& collective, LoadedRank loaded, const EngineOptions& options,
                          std::function<void()> on_stopped)
@@ -66,13 +71,21 @@ absl::Status FrontEngine::Begin(absl::Span<const RowBlock> blocks) {
 }
 
 absl::Status FrontEngine::Finish() {
-  ENGRAM_RETURN_IF_ERROR(over_);
+  if (!over_.ok()) return EndLost();
   if (rows_.empty()) return absl::FailedPreconditionError("Finish without a round that is begun");
-  const absl::Status delivered = loaded_.combine->Deliver(DeadlineAfter(options_.round_timeout));
-  if (!delivered.ok()) return Lose(delivered);
   const absl::Status rows = std::move(rows_.front());
   rows_.pop_front();
-  return rows;
+  const absl::Status delivered = loaded_.combine->Deliver(DeadlineAfter(options_.round_timeout));
+  return delivered.ok() ? rows : Lose(delivered);
+}
+
+// Its replies are lost, but what still writes to them shall be over when they are lent to others.
+absl::Status FrontEngine::EndLost() {
+  if (!rows_.empty()) {
+    (void)loaded_.combine->Deliver(DeadlineAfter(kLostWait));
+    rows_.pop_front();
+  }
+  return over_;
 }
 
 absl::Status FrontEngine::Heartbeat() {

@@ -38,6 +38,7 @@ class FrontEngine : public Engine {
   absl::Status Alone(absl::Span<const RowBlock> blocks, absl::Status& rows);
   absl::Status Round(RoundOp op, absl::Span<const RowBlock> blocks, absl::Status& rows);
   absl::Status Lose(const absl::Status& between_ranks);
+  absl::Status EndLost();
   // The messages of a round.
   absl::Status Exchange(RoundOp op, absl::Span<const RowBlock> blocks, absl::Status& rows);
 

@@ -22,6 +22,11 @@ grpc::ServerUnaryReactor* AdminService::GetStatus(grpc::CallbackServerContext* c
   const ProcessMemory memory = ReadProcessMemory();
   status.set_resident_bytes(memory.resident_bytes);
   status.set_anonymous_bytes(memory.anonymous_bytes);
+  const StageCounters& stages = context_.scheduler.stages();
+  status.set_rounds(stages.rounds());
+  status.set_hash_ns(stages.hash_ns());
+  status.set_gather_ns(stages.gather_ns());
+  status.set_deliver_ns(stages.deliver_ns());
   *reply = ToByteBuffer(status);
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   reactor->Finish(grpc::Status::OK);

@@ -47,6 +47,7 @@ TEST_P(NeverReader, HoldsNoMoreResultsThanRows) {
   options.reaction_threads = 2;
   options.unsent_bytes_max = kUnsentBytesMax;
   Simulator server(sim_, options);
+  server.faults.seed = GetParam();
   server.StartEngine();
   const std::shared_ptr<SimStream> deaf = *server.Open({.never_reads = true});
   SendRefusedSegments(sim_, *deaf);

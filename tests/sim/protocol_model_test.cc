@@ -14,7 +14,7 @@ namespace {
 using Code = absl::StatusCode;
 using ::testing::ElementsAre;
 
-constexpr int kOperations = 100000;
+constexpr int kOperations = 70000;
 
 class ModelTest : public ::testing::Test {
  protected:

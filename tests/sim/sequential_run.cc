@@ -18,6 +18,7 @@ constexpr const char* kClients[] = {"a", "a", "b", kSharedClient, "", ""};
 
 SequentialRun::SequentialRun(const SimModel& sim, uint64_t seed)
     : sim_(sim), server_(sim, SimOptions()), model_(sim), traffic_(seed, sim, TrafficOptions()) {
+  server_.faults.seed = seed;
   for (const char* client : kClients) Open(streams_.emplace_back(), client);
 }
 

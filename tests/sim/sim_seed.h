@@ -13,12 +13,13 @@
 
 namespace engram {
 
-// ENGRAM_SIM_SEED alone where it is set; else a fixed seed, and one that no run has had before.
+// ENGRAM_SIM_SEED alone where it is set; else an odd and an even fixed seed (FaultyEngine), and one that no run has had
+// before.
 inline std::vector<uint64_t> SimSeeds() {
   if (const char* given = std::getenv("ENGRAM_SIM_SEED"); given != nullptr) {
     return {std::strtoull(given, nullptr, 10)};
   }
-  return {20240917, std::random_device()()};
+  return {20240917, 20240918, std::random_device()()};
 }
 
 // Printed at once (a run may hang or crash) and, by SCOPED_TRACE, with each failure.

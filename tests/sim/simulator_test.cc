@@ -125,6 +125,7 @@ TEST_P(SimulatorTest, EveryStepEndsOnceWithRightRowsOrAnError) {
 TEST_P(SimulatorTest, TenThousandStreamsLeaveNothingBehind) {
   SCOPED_TRACE(repeat_);
   Simulator server(sim_, Threaded());
+  server.faults.seed = GetParam();
   server.StartEngine();
   const ClientOptions options{.streams = 2500,
                               .steps_max = 5,
@@ -179,6 +180,7 @@ TEST_P(SimulatorTest, DrainAnswersWhatItTook) {
 TEST_P(SimulatorTest, DrainOutlivesItsGrace) {
   SCOPED_TRACE(repeat_);
   Simulator server(sim_, Threaded());
+  server.faults.seed = GetParam();
   const std::shared_ptr<SimStream> stream = *server.Open();
   SendSteps(*stream, 3);
   const absl::Time give_up = absl::Now() + kPatience;
@@ -200,6 +202,7 @@ TEST_P(SimulatorTest, AClientThatDoesNotReadIsCappedAndHarmsNobody) {
   SCOPED_TRACE(repeat_);
   constexpr int kSteps = 5000;  // most are refused: few may be in flight
   Simulator server(sim_, Threaded());
+  server.faults.seed = GetParam();
   server.StartEngine();
   const std::shared_ptr<SimStream> deaf = *server.Open({.never_reads = true});
   SendSteps(*deaf, kSteps);

@@ -125,6 +125,8 @@ TEST(ConfigViews, PlacementsAreByLayer) {
   EXPECT_EQ(options.PlacementOf(0), Placement::kDevice);
   EXPECT_EQ(options.PlacementOf(1), Placement::kHostPinned);
   EXPECT_TRUE(options.OnGpu());
+  config->mutable_scheduling()->set_round_bytes_max(100 << 20);
+  EXPECT_EQ(EngineOptionsOf(*config, FullSize()).reply_bytes, 400u << 20);
 }
 
 TEST(ConfigViews, CarryTheFields) {
@@ -139,6 +141,7 @@ TEST(ConfigViews, CarryTheFields) {
   EXPECT_EQ(options.combine, CombineMode::kAllReduceBf16);
   EXPECT_EQ(options.placement, Placement::kHost);
   EXPECT_EQ(options.round_rows_max, 1000u);
+  EXPECT_EQ(options.reply_bytes, 64u << 20);
   EXPECT_EQ(options.round_timeout, absl::Milliseconds(20));
   EXPECT_EQ(options.heartbeat, absl::Milliseconds(30));
   EXPECT_EQ(options.load_timeout, absl::Seconds(4));

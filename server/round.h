@@ -1,0 +1,40 @@
+// One round over the ranks: the frames it answers, the row ids to gather by, and where the rows go.
+
+#ifndef ENGRAM_SERVER_ROUND_H_
+#define ENGRAM_SERVER_ROUND_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "model/ngram_hash.h"
+#include "server/step_queue.h"
+#include "shard/engine.h"
+
+namespace engram {
+
+// Life cycle: frames picked, HashRound, begun, finished, delivered, Clear. The engine writes into the frames' buffers
+// until the round is finished, so it must stay until then. Engine thread.
+struct Round {
+  std::vector<PickedFrame> frames;
+  std::vector<uint64_t> ids;     // to gather by, of all frames
+  std::vector<RowBlock> blocks;  // one a frame; empty ids where nothing is gathered
+  bool begun = false;            // by the engine, and not finished
+  absl::Status status;           // of what the engine has done of it so far
+
+  // Its frames must be claimed. The vectors keep their memory for the next round.
+  void Clear();
+};
+
+// Whether the ranks have rows for it: not for hash ids, nor for results alone.
+bool IsGathered(const PickedFrame& picked);
+
+// Sets ids and blocks. Hash ids that are the answer go straight into the reply.
+void HashRound(const NgramHasher& hasher, Round& round);
+
+// Of one step, in order.
+std::vector<RowBlock> BlocksOf(const QueuedStep& step, const Round& round);
+
+}  // namespace engram
+
+#endif  // ENGRAM_SERVER_ROUND_H_
