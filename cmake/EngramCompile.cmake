@@ -9,7 +9,7 @@ endif()
 add_library(engram_compile INTERFACE)
 target_include_directories(engram_compile INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(engram_compile INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-                                                -Werror)
+                                                $<$<BOOL:${ENGRAM_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(engram_compile INTERFACE -Wthread-safety)
 endif()

@@ -31,8 +31,11 @@ function(engram_missing_for_cuda what version)
   endif()
   cmake_path(GET ENGRAM_NVCC PARENT_PATH bin)
   find_package(CUDAToolkit QUIET)
-  find_path(ENGRAM_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${bin}/../include)
-  find_library(ENGRAM_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${bin}/../lib64 ${bin}/../lib)
+  # NCCL_ROOT: a prefix of its own. PyPI's nvidia-nccl-cu* has the library by its version alone.
+  find_path(ENGRAM_NCCL_INCLUDE nccl.h HINTS ${NCCL_ROOT} ENV NCCL_ROOT ${CUDAToolkit_INCLUDE_DIRS} ${bin}/../include
+            PATH_SUFFIXES include)
+  find_library(ENGRAM_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${NCCL_ROOT} ENV NCCL_ROOT ${CUDAToolkit_LIBRARY_DIR}
+               ${bin}/../lib64 ${bin}/../lib PATH_SUFFIXES lib lib64)
   if(NOT CUDAToolkit_FOUND)
     set(${what} "${ENGRAM_NVCC} comes without a CUDA toolkit that CMake finds" PARENT_SCOPE)
   elseif(NOT ENGRAM_NCCL_INCLUDE OR NOT ENGRAM_NCCL_LIBRARY)
@@ -76,6 +79,12 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
 find_package(CUDAToolkit ${ENGRAM_CUDA_MIN} REQUIRED)
+
+# nvcc takes other words for the rules of engram_compile, and what it puts around a kernel itself is not pedantic.
+set(ENGRAM_CUDA_OPTIONS --fmad=false --ftz=false "-Xcompiler=-Wall,-Wextra,-Wshadow,-ffp-contract=off")
+if(ENGRAM_WERROR)
+  list(APPEND ENGRAM_CUDA_OPTIONS --Werror=all-warnings -Xcompiler=-Werror)
+endif()
 
 add_library(engram_nccl UNKNOWN IMPORTED)
 set_target_properties(engram_nccl PROPERTIES IMPORTED_LOCATION ${ENGRAM_NCCL_LIBRARY}

@@ -66,7 +66,7 @@ absl::Status CheckPlacements(const EngineOptions& options, const Geometry& geome
 absl::StatusOr<std::unique_ptr<GpuRank>> OpenGpu(const Collective& collective, const Checkpoint& checkpoint,
                                                  const EngineOptions& options) {
   if (options.gpu == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat("sharding.placement is ",
+    return absl::FailedPreconditionError(absl::StrCat("no GPU ranks: sharding.placement is ",
                                                       std::string(NameOf(options.PlacementOf(0))),
                                                       ", and this program was built without CUDA (ENGRAM_CUDA)"));
   }
@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<GpuRank>> OpenGpu(const Collective& collective, c
   const GpuLoad load{checkpoint.geometry, options, collective.rank(), collective.ranks(), collective.local_ranks()};
   ENGRAM_ASSIGN_OR_RETURN(const std::vector<std::string> lines, gpu->Plan(load));
   for (const std::string& line : lines) {
-    if (options.note) options.note(line);
+    if (options.note) options.note(absl::StrCat("GPU of rank ", collective.rank(), ": ", line));
   }
   return gpu;
 }

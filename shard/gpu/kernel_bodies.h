@@ -1,10 +1,12 @@
-// What one thread of a kernel that moves rows does, for GPU and CPU: thread index in, memory out. No thread depends on
-// another, so any number of threads in any order leave the same memory. Private to the launchers.
+// What one thread of a kernel that moves rows, or looks at their values, does, for GPU and CPU: thread index in, memory
+// out. No thread depends on another, so any number of threads in any order leave the same memory. Private to the
+// launchers.
 
 #ifndef ENGRAM_SHARD_GPU_KERNEL_BODIES_H_
 #define ENGRAM_SHARD_GPU_KERNEL_BODIES_H_
 
 #include <cstdint>
+#include <cstring>
 
 #include "shard/gpu/kernel_math.h"
 #include "shard/gpu/kernel_words.h"
@@ -156,6 +158,29 @@ class MoveRows {
 
   Args args_;
   Divider words_;
+};
+
+// A thread takes eight values, then others a whole grid further. Words without a NaN are not written.
+class CanonicalNanWords {
+ public:
+  explicit CanonicalNanWords(const CanonicalNanArgs& args) : args_(args) {}
+
+  ENGRAM_HOST_DEVICE uint64_t units() const { return args_.count / kValuesPerWord; }
+
+  ENGRAM_HOST_DEVICE void operator()(uint64_t thread, uint64_t threads) const {
+    for (uint64_t i = thread; i < units(); i += threads) {
+      const Address at = reinterpret_cast<Address>(args_.values + i * kValuesPerWord);
+      Word word;  // not by LoadAligned, which is for what no kernel writes
+      std::memcpy(&word, __builtin_assume_aligned(reinterpret_cast<const void*>(at), kWordBytes), sizeof(word));
+      const Word canonical = {CanonicalNans(word.low), CanonicalNans(word.high)};
+      if (canonical.low != word.low || canonical.high != word.high) StoreAligned(at, canonical);
+    }
+  }
+
+  static constexpr uint64_t kValuesPerWord = kWordBytes / sizeof(uint16_t);
+
+ private:
+  CanonicalNanArgs args_;
 };
 
 }  // namespace engram

@@ -106,6 +106,18 @@ absl::Status DispatchPlace(const PlaceArgs& args, const Launch& launch) {
 }
 
 template <typename Launch>
+absl::Status DispatchCanonicalNan(const CanonicalNanArgs& args, const Launch& launch) {
+  if (args.count == 0) return absl::OkStatus();
+  if (args.values == nullptr || BitsOf(args.values) % kWordBytes != 0) {
+    return absl::InvalidArgumentError("values must be at a multiple of 16 bytes");
+  }
+  if (args.count % CanonicalNanWords::kValuesPerWord != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("count is ", args.count, "; it must be a multiple of 8"));
+  }
+  return launch(CanonicalNanWords(args));
+}
+
+template <typename Launch>
 absl::Status DispatchHash(const HashArgs& args, const Launch& launch) {
   if (args.heads == 0 || args.columns == 0 || args.columns % args.heads != 0) {
     return absl::InvalidArgumentError(

@@ -168,6 +168,14 @@ ENGRAM_HOST_DEVICE inline Word DequantizeEight(uint64_t codes, uint8_t scale) {
   return word;
 }
 
+// Four bf16, NaNs of any kind as kBf16Nan.
+ENGRAM_HOST_DEVICE inline uint64_t CanonicalNans(uint64_t values) {
+  constexpr uint64_t kOfEach = 0x0001000100010001u;
+  // Above infinity, 0x7F80, a magnitude carries into the sign's place.
+  const uint64_t nans = ((values & 0x7FFF * kOfEach) + 0x007F * kOfEach) >> 15 & kOfEach;
+  return (values & ~(nans * 0xFFFF)) | nans * kBf16Nan;
+}
+
 // Stores those bytes of `word` that belong to the row, being bytes [offset, offset + 16) of its row_bytes.
 template <int kGrain>
 ENGRAM_HOST_DEVICE inline void StoreWord(Address at, const Word& word, int32_t offset, int32_t row_bytes) {

@@ -32,6 +32,10 @@ absl::Status LaunchPlace(const PlaceArgs& args, cudaStream_t stream) {
   return DispatchPlace(args, [stream](const auto& body) { return Launch(body, stream); });
 }
 
+absl::Status LaunchCanonicalNan(const CanonicalNanArgs& args, cudaStream_t stream) {
+  return DispatchCanonicalNan(args, [stream](const auto& body) { return Launch(body, stream); });
+}
+
 absl::Status LaunchHash(const HashArgs& args, cudaStream_t stream) {
   return DispatchHash(args, [stream](const auto& body) { return Launch(body, stream); });
 }

@@ -1,4 +1,4 @@
-// What the GPU does for a round: gather rows, put them where they were asked for, dequantise, hash.
+// What the GPU does for a round: gather rows, put them where they were asked for, dequantise, make NaNs alike, hash.
 //
 // A Launch puts a kernel on the stream (LaunchPlace one for each form) and returns; nothing is waited for, nothing
 // allocated: all can be captured into a graph. Pointers in the arguments are the device's and must live
@@ -85,6 +85,13 @@ struct PlaceArgs {
   PlaceShape shape;
 };
 absl::Status LaunchPlace(const PlaceArgs& args, cudaStream_t stream);
+
+// NaNs of any kind become kBf16Nan, in place: behind a sum, whose NaNs are the device's own.
+struct CanonicalNanArgs {
+  uint16_t* values = nullptr;  // [count] bf16, 16-byte aligned
+  uint64_t count = 0;          // a multiple of 8, as any number of rows is
+};
+absl::Status LaunchCanonicalNan(const CanonicalNanArgs& args, cudaStream_t stream);
 
 // Consecutive positions of one sequence: output rows [row_begin, the next segment's row_begin), the last one up to
 // HashArgs.tokens.

@@ -145,6 +145,8 @@ def test_bad_start(program):
     expect_end([program, "--combine", "NO_SUCH_MODE", *arguments()], 2, "NO_SUCH_MODE")
     expect_end([program, *listen], 78, "checkpoint")
     expect_end([program, "--checkpoint", "/no/such/folder", *listen], 78, "/no/such/folder")
+    no_gpu = ["env", "CUDA_VISIBLE_DEVICES=", program, *arguments(), "--placement", "DEVICE", *listen]
+    expect_end(no_gpu, 78, "no GPU")  # built without CUDA, or none there
     # Without constants the token map would come from tokenizer.json, which the golden folders have none of.
     expect_end([program, "--checkpoint", str(DATA / "tiny_checkpoint"), *listen], 78, "tokenizer.json")
     with tempfile.TemporaryDirectory(prefix="engram-e2e-") as folder:
@@ -159,6 +161,29 @@ def test_bad_start(program):
     print("bad flags end with 2, bad checkpoints with 78, each with its reason")
 
 
+def test_gpu_start(program):
+    """On the double's GPUs, of which there are 8."""
+    case = GoldenCase(CASE)
+    first, second = case.layer_ids
+    listen = [*arguments(), "--listen", "127.0.0.1:0"]
+    expect_end([program, *listen, "--placement", "DEVICE", "--shards", "9"], 78, "ranks 0 and 8 would use the same GPU")
+    rank = ["-np", "1", program, *listen, "--combine", "OWNER_GATHER", "--placement"]
+    mixed = ["mpirun", "--oversubscribe", *rank, "MAPPED", ":", *rank, "DEVICE"]
+    expect_end(mixed, 78, "GPU ranks and CPU ranks cannot be in one job")
+    with tempfile.TemporaryDirectory(prefix="engram-e2e-") as folder:
+        layers = pathlib.Path(folder, "layers.txtpb")
+        sharding = "sharding {{ placement: DEVICE layer_placements {{ layer: {} placement: {} }} }}"
+        layers.write_text(sharding.format(second, "HOST"))
+        expect_end([program, "--config", str(layers), *listen], 78, f"layer {second} HOST")
+        layers.write_text(sharding.format(second, "HOST_PINNED"))
+        with Server(program, ["--config", str(layers), *arguments()], shards=3) as server:
+            channel, stub = connect(server.address)
+            with channel:
+                model = stub.GetModel(pb.GetModelRequest(), timeout=30)
+            assert model.placement == f"layer {first} DEVICE, layer {second} HOST_PINNED", model.placement
+    print("what GPU ranks cannot be is refused with 78, and layers may lie apart")
+
+
 TESTS = {
     "rank_killed": test_rank_killed,
     "rank_frozen": test_rank_frozen,
@@ -166,6 +191,7 @@ TESTS = {
     "drain": test_drain,
     "drain_large": test_drain_large,
     "bad_start": test_bad_start,
+    "gpu_start": test_gpu_start,
 }
 
 

@@ -14,7 +14,6 @@ MODES = {
     "ALL_REDUCE_PACKED": {PACKED, BF16, HASH_IDS},
     "ALL_REDUCE_BF16": {BF16, HASH_IDS},
 }
-PLACEMENTS = ("HOST", "MAPPED")
 FORMAT_NAMES = {PACKED: "packed", BF16: "bf16", HASH_IDS: "hash ids"}
 
 
@@ -101,11 +100,12 @@ def main():
     launch = parser.add_mutually_exclusive_group(required=True)
     launch.add_argument("--ranks", type=int)
     launch.add_argument("--shards", type=int)
+    parser.add_argument("--placements", default="HOST,MAPPED", type=lambda text: text.split(","))
     options = parser.parse_args()
     case = GoldenCase(options.case)
     sources = {"folder": case.checkpoint_arguments(), "gguf": case.gguf_arguments()}
     parts = options.ranks or options.shards
-    for (source, arguments), mode, placement in itertools.product(sources.items(), MODES, PLACEMENTS):
+    for (source, arguments), mode, placement in itertools.product(sources.items(), MODES, options.placements):
         arguments = [*arguments, "--combine", mode, "--placement", placement]
         with Server(options.server, arguments, ranks=options.ranks, shards=options.shards) as server:
             values = check_server(server, case, mode, placement, parts)

@@ -109,6 +109,11 @@ TEST_F(CudaDouble, CopiesStayInsideTheirMemoryAndKind) {
   EXPECT_EQ(Copy(pinned_.data(), late, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
   EXPECT_EQ(Copy(device_.data(), pageable.data(), cudaMemcpyDeviceToDevice), cudaErrorInvalidValue);
   EXPECT_EQ(Copy(pageable.data(), pinned_.data(), cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  const auto copy_rows = [&](size_t rows) {  // of 10 bytes, 111 apart on the device; nine take 898 bytes, ten 1009
+    return cudaMemcpy2DAsync(device_.data(), 111, pinned_.data(), 10, 10, rows, cudaMemcpyHostToDevice, stream_.get());
+  };
+  EXPECT_EQ(copy_rows(9), cudaSuccess);
+  EXPECT_EQ(copy_rows(10), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemsetAsync(late, 0, kBytes, stream_.get()), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemsetAsync(pageable.data(), 0, kBytes, stream_.get()), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);

@@ -14,6 +14,7 @@ namespace engram {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class DeviceMemory : public testing::Test {
@@ -39,6 +40,28 @@ TEST_F(DeviceMemory, BytesComeBackFromTheDevice) {
   EXPECT_TRUE(std::equal(back.data(), back.data() + kBytes, there.data()));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(device.data()) % 256, 0);
   EXPECT_EQ(device.size(), kBytes);
+}
+
+TEST_F(DeviceMemory, CopiesOfRowsLeaveTheBytesBetweenAlone) {
+  const PinnedBuffer pinned = PinnedBuffer::Allocate(0, 12, "test bytes").value();
+  const DeviceBuffer device = DeviceBuffer::Allocate(0, 24, "test bytes").value();
+  const Stream stream = Stream::Create(0).value();
+  for (size_t i = 0; i < 12; ++i) pinned.data()[i] = static_cast<std::byte>(i);
+  ASSERT_EQ(cudaMemsetAsync(device.data(), 9, 24, stream.get()), cudaSuccess);
+  Copy(device.data(), pinned.data(), 12, cudaMemcpyHostToDevice, stream);
+  // Three rows of two bytes, 4 apart in the first half of the buffer and 3 in the second.
+  const auto copy_rows = [&](size_t pitch) {
+    return cudaMemcpy2DAsync(device.data() + 12, pitch, device.data() + 1, 4, 2, 3, cudaMemcpyDeviceToDevice,
+                             stream.get());
+  };
+  ASSERT_EQ(copy_rows(3), cudaSuccess);
+  Copy(pinned.data(), device.data() + 12, 12, cudaMemcpyDeviceToHost, stream);
+  ASSERT_EQ(stream.Await("the copies", InAMinute()), absl::OkStatus());
+  std::vector<int> bytes;
+  for (size_t i = 0; i < 12; ++i) bytes.push_back(std::to_integer<int>(pinned.data()[i]));
+  EXPECT_THAT(bytes, ElementsAre(1, 2, 9, 5, 6, 9, 9, 10, 9, 9, 9, 9));
+  EXPECT_EQ(copy_rows(1), cudaErrorInvalidPitchValue);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidPitchValue);
 }
 
 TEST_F(DeviceMemory, RegisteredMemoryIsPinnedWhileItIsOwned) {

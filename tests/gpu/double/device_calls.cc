@@ -21,6 +21,7 @@ constexpr ErrorText kErrorTexts[] = {
     {cudaSuccess, "cudaSuccess", "no error"},
     {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
     {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument"},
     {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {cudaErrorECCUncorrectable, "cudaErrorECCUncorrectable", "uncorrectable ECC error encountered"},
@@ -96,6 +97,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   MutexLock lock(machine.mu);
   *properties = {};
   std::snprintf(properties->name, sizeof(properties->name), "double of a GPU, number %d", device);
+  std::snprintf(properties->uuid.bytes, sizeof(properties->uuid.bytes), "double %d", device);
   properties->totalGlobalMem = machine.plan.device_bytes;
   properties->major = 9;
   properties->multiProcessorCount = 4;

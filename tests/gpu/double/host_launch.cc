@@ -53,6 +53,8 @@ bool Reaches(const PlaceArgs& args) {
   });
 }
 
+bool Reaches(const CanonicalNanArgs& args) { return Reaches(args.values, args.count); }
+
 bool Reaches(const HashArgs& args) {
   if (!Reaches(args.segments, args.segment_count) || !Reaches(args.out, args.tokens * args.columns)) return false;
   for (uint32_t i = 0; i < args.segment_count; ++i) {
@@ -110,6 +112,10 @@ absl::Status LaunchDequantize(const DequantizeArgs& args, cudaStream_t stream) {
 
 absl::Status LaunchPlace(const PlaceArgs& args, cudaStream_t stream) {
   return DispatchPlace(args, [&](const auto& body) { return Launch(args, body, stream); });
+}
+
+absl::Status LaunchCanonicalNan(const CanonicalNanArgs& args, cudaStream_t stream) {
+  return DispatchCanonicalNan(args, [&](const auto& body) { return Launch(args, body, stream); });
 }
 
 absl::Status LaunchHash(const HashArgs& args, cudaStream_t stream) {

@@ -55,18 +55,56 @@ bool Agrees(cudaMemcpyKind kind, Side to, Side from) {
   return to_device == (to == Side::kDevice) && from_device == (from == Side::kDevice);
 }
 
+// Rows of bytes, `pitch` apart; one row for the copies without a pitch.
+struct Rows {
+  size_t width = 0;
+  size_t height = 1;
+  size_t to_pitch = 0;
+  size_t from_pitch = 0;
+
+  size_t to_bytes() const { return (height - 1) * to_pitch + width; }
+  size_t from_bytes() const { return (height - 1) * from_pitch + width; }
+};
+
 // Runs on the stream: copies when both ends are still what they were.
-void Copy(void* to, const void* from, size_t bytes, Side to_side, Side from_side) {
+void Copy(void* to, const void* from, Rows rows, Side to_side, Side from_side) {
   Machine& machine = TheMachine();
   {
     MutexLock lock(machine.mu);
-    if (SideOf(machine, to, bytes) == to_side && SideOf(machine, from, bytes) == from_side) {
-      std::memcpy(to, from, bytes);
+    if (SideOf(machine, to, rows.to_bytes()) == to_side && SideOf(machine, from, rows.from_bytes()) == from_side) {
+      for (size_t row = 0; row < rows.height; ++row) {
+        std::memcpy(static_cast<char*>(to) + row * rows.to_pitch,
+                    static_cast<const char*>(from) + row * rows.from_pitch, rows.width);
+      }
       return;
     }
-    machine.faults.push_back(absl::StrCat("a copy of ", bytes, " bytes ran after its memory was freed"));
+    machine.faults.push_back(
+        absl::StrCat("a copy of ", rows.width * rows.height, " bytes ran after its memory was freed"));
   }
   FailOperation(cudaErrorIllegalAddress);
+}
+
+cudaError_t CopyRows(void* to, const void* from, Rows rows, cudaMemcpyKind kind, cudaStream_t stream) {
+  Machine& machine = TheMachine();
+  MutexLock lock(machine.mu);
+  const std::shared_ptr<Stream> found = FindStream(machine, stream);
+  if (found == nullptr) return cudaErrorInvalidResourceHandle;
+  if (const cudaError_t failure = FailureOf(machine, found->device); failure != cudaSuccess) return failure;
+  if (rows.width == 0 || rows.height == 0) return cudaSuccess;
+  const Side to_side = SideOf(machine, to, rows.to_bytes());
+  const Side from_side = SideOf(machine, from, rows.from_bytes());
+  if (!Agrees(kind, to_side, from_side)) return cudaErrorInvalidValue;
+  const bool pageable = to_side == Side::kPageable || from_side == Side::kPageable;
+  if (pageable && found->capture != nullptr) return cudaErrorStreamCaptureUnsupported;
+  if (from_side == Side::kPageable) {  // staged at once: the caller may reuse it
+    const auto* begin = static_cast<const uint8_t*>(from);
+    auto staged = std::make_shared<std::vector<uint8_t>>(begin, begin + rows.from_bytes());
+    Enqueue(machine, *found, [=] { Copy(to, staged->data(), rows, to_side, Side::kPageable); });
+  } else {
+    Enqueue(machine, *found, [=] { Copy(to, from, rows, to_side, from_side); });
+  }
+  if (to_side == Side::kPageable) AwaitStream(machine, found);
+  return FailureOf(machine, found->device);
 }
 
 }  // namespace
@@ -109,6 +147,20 @@ cudaError_t cudaHostGetDevicePointer(void** device_data, void* host_data, unsign
   return Remember(CurrentFailure(machine));
 }
 
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* data) {
+  Machine& machine = TheMachine();
+  MutexLock lock(machine.mu);
+  if (const cudaError_t failure = CurrentFailure(machine); failure != cudaSuccess) return Remember(failure);
+  *attributes = {cudaMemoryTypeUnregistered, -1, nullptr, const_cast<void*>(data)};
+  const Memory* memory = Holder(machine, data);
+  if (memory == nullptr) return cudaSuccess;
+  attributes->device = memory->device;
+  attributes->devicePointer = attributes->hostPointer;
+  attributes->type = memory->origin == Origin::kDevice ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
+  if (attributes->type == cudaMemoryTypeDevice) attributes->hostPointer = nullptr;
+  return cudaSuccess;
+}
+
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   Machine& machine = TheMachine();
   MutexLock lock(machine.mu);
@@ -120,26 +172,13 @@ cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  Machine& machine = TheMachine();
-  MutexLock lock(machine.mu);
-  const std::shared_ptr<Stream> found = FindStream(machine, stream);
-  if (found == nullptr) return Remember(cudaErrorInvalidResourceHandle);
-  if (const cudaError_t failure = FailureOf(machine, found->device); failure != cudaSuccess) return Remember(failure);
-  if (bytes == 0) return cudaSuccess;
-  const Side to_side = SideOf(machine, to, bytes);
-  const Side from_side = SideOf(machine, from, bytes);
-  if (!Agrees(kind, to_side, from_side)) return Remember(cudaErrorInvalidValue);
-  const bool pageable = to_side == Side::kPageable || from_side == Side::kPageable;
-  if (pageable && found->capture != nullptr) return Remember(cudaErrorStreamCaptureUnsupported);
-  if (from_side == Side::kPageable) {  // staged at once: the caller may reuse it
-    const auto* begin = static_cast<const uint8_t*>(from);
-    auto staged = std::make_shared<std::vector<uint8_t>>(begin, begin + bytes);
-    Enqueue(machine, *found, [=] { Copy(to, staged->data(), bytes, to_side, Side::kPageable); });
-  } else {
-    Enqueue(machine, *found, [=] { Copy(to, from, bytes, to_side, from_side); });
-  }
-  if (to_side == Side::kPageable) AwaitStream(machine, found);
-  return Remember(FailureOf(machine, found->device));
+  return Remember(CopyRows(to, from, {bytes, 1, bytes, bytes}, kind, stream));
+}
+
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (width > to_pitch || width > from_pitch) return Remember(cudaErrorInvalidPitchValue);
+  return Remember(CopyRows(to, from, {width, height, to_pitch, from_pitch}, kind, stream));
 }
 
 cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t stream) {

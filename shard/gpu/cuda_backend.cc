@@ -1,0 +1,29 @@
+#include "shard/gpu/cuda_backend.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "shard/gpu/cuda_rank.h"
+#include "shard/gpu/device_memory.h"
+
+namespace engram {
+namespace {
+
+class AllDevices : public GpuBackend {
+ public:
+  absl::StatusOr<std::unique_ptr<GpuRank>> Open(int local_rank) override {
+    const absl::StatusOr<int> devices = CountDevices();
+    if (!devices.ok()) return absl::FailedPreconditionError(absl::StrCat("no GPU: ", devices.status().message()));
+    if (*devices == 0) return absl::FailedPreconditionError("no GPU: the driver shows none to this process");
+    return CudaRank::Open(local_rank % *devices);
+  }
+};
+
+}  // namespace
+
+GpuBackend& CudaBackend() {
+  static AllDevices devices;
+  return devices;
+}
+
+}  // namespace engram

@@ -1,0 +1,30 @@
+#include "shard/gpu/gpu_alone.h"
+
+namespace engram {
+
+void GpuAlone::Plan(absl::Span<const RowBlock> blocks, absl::Span<RoundHeader> /*headers*/) {
+  OpenRound(blocks);
+  PutEntries(blocks);
+  LayRuns();
+}
+
+absl::Status GpuAlone::EnqueueAsk(Deadline /*deadline*/) {
+  const int slot = round().slot;
+  if (round().runs.size() == 1 && round().rows <= kSmallRows) {
+    round().staged = true;
+    return gather().GatherFixed({slot, round().rows, round().runs[0].form, round().runs[0].data,
+                                 buffers().host_small_rows[static_cast<size_t>(slot)].data()});
+  }
+  ENGRAM_RETURN_IF_ERROR(gather().Upload(slot, round().rows));
+  for (const Run& run : round().runs) {
+    ENGRAM_RETURN_IF_ERROR(gather().GatherUploaded(run.begin, run.rows, run.form, run.data));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GpuAlone::EnqueueAnswer(int /*slot*/, const RoundHeader& /*header*/, Deadline /*deadline*/,
+                                     absl::Status& /*rows*/) {
+  return absl::InternalError("one rank alone is asked by another");
+}
+
+}  // namespace engram
