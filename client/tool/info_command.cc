@@ -65,7 +65,11 @@ Json JsonOf(const absl::StatusOr<v1::ServerStatus>& status) {
           {"sessions", status->sessions()},
           {"history_bytes", status->history_bytes()},
           {"resident_bytes", status->resident_bytes()},
-          {"anonymous_bytes", status->anonymous_bytes()}};
+          {"anonymous_bytes", status->anonymous_bytes()},
+          {"rounds", status->rounds()},
+          {"hash_ns", status->hash_ns()},
+          {"gather_ns", status->gather_ns()},
+          {"deliver_ns", status->deliver_ns()}};
 }
 
 absl::StatusOr<Json> InfoOfServer(const std::string& address) {

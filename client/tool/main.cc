@@ -1,4 +1,4 @@
-// `engram`: looks at a server or a checkpoint, looks rows up, checks a server, makes synthetic checkpoints.
+// `engram`: looks at a server or a checkpoint, looks rows up, checks and loads a server, makes synthetic checkpoints.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -22,6 +22,7 @@ int RunTool(int argc, char** argv) {
   app.set_version_flag("--version", "engram " ENGRAM_VERSION);
   int exit_code = 0;
   AddInfoCommand(app, exit_code);
+  AddLoadCommand(app, exit_code);
   AddLookupCommand(app, exit_code);
   AddSynthCommand(app, exit_code);
   AddVerifyCommand(app, exit_code);
