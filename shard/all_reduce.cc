@@ -57,7 +57,7 @@ absl::Status AllReduce::Reduce(int root, uint64_t count, Deadline deadline, absl
   return SumOverRanks(bytes, deadline);
 }
 
-void AllReduce::Deliver(const RowBlock& block, const std::byte* sum) {
+void AllReduce::PutBlock(const RowBlock& block, const std::byte* sum) {
   const size_t moved_bytes = writer_.bytes(moved_);
   if (block.ids.empty()) return;
   if (block.form == moved_) {
@@ -75,7 +75,7 @@ absl::Status AllReduce::Ask(absl::Span<const RowBlock> blocks, Deadline deadline
   ENGRAM_RETURN_IF_ERROR(Reduce(collective_.rank(), count, deadline, rows));
   const std::byte* sum = sum_.data();
   for (const RowBlock& block : blocks) {
-    Deliver(block, sum);
+    PutBlock(block, sum);
     sum += block.ids.size() * writer_.bytes(moved_);
   }
   return absl::OkStatus();

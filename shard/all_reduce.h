@@ -30,7 +30,7 @@ class AllReduce : public Combine {
   // The round of every rank; ids_ is filled at the root.
   absl::Status Reduce(int root, uint64_t count, Deadline deadline, absl::Status& rows);
   absl::Status SumOverRanks(uint64_t bytes, Deadline deadline);
-  void Deliver(const RowBlock& block, const std::byte* sum);
+  void PutBlock(const RowBlock& block, const std::byte* sum);
 
   const RowForm moved_;
   Collective& collective_;
