@@ -3,13 +3,17 @@
 #ifndef ENGRAM_SERVER_DOORBELL_H_
 #define ENGRAM_SERVER_DOORBELL_H_
 
+#include <atomic>
+#include <chrono>
+
 #include "absl/time/time.h"
 #include "model/mutex.h"
 
 namespace engram {
 
 // A ring stays until one WaitFor has taken it, so none is lost. Ring from any thread, under any lock (it takes none but
-// its own); WaitFor from one thread.
+// its own); WaitFor from one thread. It watches for a moment before it sleeps: whoever has just read an answer may ask
+// again at once, and to be woken takes longer than that.
 class Doorbell {
  public:
   void Ring();
@@ -17,9 +21,13 @@ class Doorbell {
   bool WaitFor(absl::Duration wait);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  void Watch(Clock::time_point end) const;
+
   Mutex mu_;
   CondVar rung_changed_;
-  bool rung_ ABSL_GUARDED_BY(mu_) = false;
+  std::atomic<bool> rung_{false};  // set under mu_, so that a sleeper misses none
 };
 
 }  // namespace engram

@@ -29,7 +29,11 @@ inline void Prefetch(const uint8_t* bytes, size_t count) {
 // For rows of one width. Not thread-safe (scratch).
 class RowWriter {
  public:
-  explicit RowWriter(uint32_t head_dim) : head_dim_(head_dim), scratch_(head_dim) {}
+  explicit RowWriter(uint32_t head_dim)
+      : head_dim_(head_dim),
+        scratch_(head_dim),
+        batch_rows_(std::max<size_t>(kBatchBytes / packed_bytes(), 1)),
+        batch_(batch_rows_ * packed_bytes()) {}
 
   uint32_t head_dim() const { return head_dim_; }
   uint32_t scales() const { return head_dim_ / kScaleBlock; }
@@ -51,14 +55,27 @@ class RowWriter {
   void WriteAll(RowForm form, absl::Span<const uint64_t> rows, absl::Span<const uint32_t> slots, std::byte* out,
                 const Locate& locate) {
     const size_t width = bytes(form);
-    for (size_t i = 0; i < rows.size(); ++i) {
+    const auto place = [=](size_t i) { return out + (slots.empty() ? i : size_t{slots[i]}) * width; };
+    const auto next = [&](size_t i) {
       if (i + kRowsAhead < rows.size()) PrefetchRow(locate(rows[i + kRowsAhead]));
-      Write(form, locate(rows[i]), out + (slots.empty() ? i : size_t{slots[i]}) * width);
+      return locate(rows[i]);
+    };
+    if (form == RowForm::kPacked) {
+      for (size_t i = 0; i < rows.size(); ++i) Write(form, next(i), place(i));
+      return;
+    }
+    // To convert a row takes so many instructions that the processor, waiting for its first byte, does not get to the
+    // next one. Copies are short: many of them wait at once.
+    for (size_t begin = 0; begin < rows.size(); begin += batch_rows_) {
+      const size_t count = std::min(batch_rows_, rows.size() - begin);
+      for (size_t i = 0; i < count; ++i) Write(RowForm::kPacked, next(begin + i), batch_.data() + i * packed_bytes());
+      for (size_t i = 0; i < count; ++i) WritePacked(form, batch_.data() + i * packed_bytes(), place(begin + i));
     }
   }
 
  private:
   static constexpr size_t kRowsAhead = 12;
+  static constexpr size_t kBatchBytes = size_t{16} << 10;  // half of a first-level cache
 
   void PrefetchRow(RowBytes row) const {
     Prefetch(row.codes, head_dim_);
@@ -67,6 +84,8 @@ class RowWriter {
 
   const uint32_t head_dim_;
   std::vector<uint16_t> scratch_;  // a bf16 row whose destination is odd
+  const size_t batch_rows_;
+  std::vector<std::byte> batch_;  // packed rows about to be converted
 };
 
 }  // namespace engram
