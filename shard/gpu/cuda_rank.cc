@@ -35,7 +35,7 @@ std::string NameOf(int device, const cudaDeviceProp& properties) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GpuRank>> CudaRank::Open(int device) {
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(device));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(device));
   cudaDeviceProp properties;
   ENGRAM_RETURN_IF_CUDA_ERROR(cudaGetDeviceProperties(&properties, device));
   if (properties.major * 10 + properties.minor < kComputeCapabilityLeast) {
@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<GpuRank>> CudaRank::Open(int device) {
 }
 
 absl::StatusOr<std::vector<std::string>> CudaRank::Plan(const GpuLoad& load) {
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(device_));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(device_));
   size_t free_bytes = 0;
   size_t total_bytes = 0;
   ENGRAM_RETURN_IF_CUDA_ERROR(cudaMemGetInfo(&free_bytes, &total_bytes));
@@ -62,7 +62,7 @@ absl::StatusOr<std::unique_ptr<Table>> CudaRank::LoadTable(Placement placement, 
 
 absl::StatusOr<std::unique_ptr<Combine>> CudaRank::MakeCombine(CombineMode mode, Collective& host, Shard& shard,
                                                                uint64_t rows_max) {
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(device_));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(device_));
   return GpuCombine::Make(mode, host, shard, rows_max, device_);
 }
 

@@ -40,22 +40,16 @@ absl::StatusOr<int> CountDevices() {
   return count;
 }
 
-absl::StatusOr<DeviceScope> DeviceScope::Enter(int device) {
-  int before = 0;
-  ENGRAM_RETURN_IF_CUDA_ERROR(cudaGetDevice(&before));
-  if (device == before) return DeviceScope(kNone);
-  const absl::Status set = CudaStatus(cudaSetDevice(device), absl::StrCat("cudaSetDevice(", device, ")"));
-  if (!set.ok()) return set;
-  return DeviceScope(before);
-}
-
-DeviceScope::~DeviceScope() {
-  if (before_ != kNone) DropCudaError(cudaSetDevice(before_));
+absl::Status UseDevice(int device) {
+  int current = 0;
+  ENGRAM_RETURN_IF_CUDA_ERROR(cudaGetDevice(&current));
+  if (device == current) return absl::OkStatus();
+  return CudaStatus(cudaSetDevice(device), absl::StrCat("cudaSetDevice(", device, ")"));
 }
 
 absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(int device, uint64_t bytes, std::string_view purpose) {
   if (bytes == 0) return DeviceBuffer();
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(device));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(device));
   void* data = nullptr;
   if (const cudaError_t error = cudaMalloc(&data, bytes); error != cudaSuccess) {
     const absl::Status status = CudaMemoryError(error, "cudaMalloc", bytes, purpose);
@@ -76,7 +70,7 @@ DeviceBuffer::~DeviceBuffer() {
 
 absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int device, uint64_t bytes, std::string_view purpose) {
   if (bytes == 0) return PinnedBuffer();
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(device));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(device));
   void* data = nullptr;
   const cudaError_t error = cudaHostAlloc(&data, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
   if (error != cudaSuccess) return CudaMemoryError(error, "cudaHostAlloc", bytes, purpose);
@@ -88,7 +82,7 @@ absl::StatusOr<PinnedBuffer> PinnedBuffer::Allocate(int device, uint64_t bytes, 
 absl::StatusOr<PinnedBuffer> PinnedBuffer::Register(int device, absl::Span<std::byte> memory,
                                                     std::string_view purpose) {
   if (memory.empty()) return PinnedBuffer();
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(device));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(device));
   const cudaError_t error =
       cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable | cudaHostRegisterMapped);
   if (error != cudaSuccess) return CudaMemoryError(error, "cudaHostRegister", memory.size(), purpose);
@@ -119,7 +113,7 @@ PinnedBuffer::~PinnedBuffer() {
 }
 
 absl::StatusOr<Stream> Stream::Create(int device) {
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(device));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(device));
   cudaStream_t stream = nullptr;
   ENGRAM_RETURN_IF_CUDA_ERROR(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   return Stream(device, stream);
@@ -140,7 +134,7 @@ absl::Status Stream::Await(std::string_view what, Deadline deadline) const {
 }
 
 absl::StatusOr<Event> Event::Create(int device) {
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(device));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(device));
   cudaEvent_t event = nullptr;
   ENGRAM_RETURN_IF_CUDA_ERROR(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
   return Event(event);

@@ -22,22 +22,9 @@ namespace engram {
 // How many devices this process sees. UNAVAILABLE naming why when there is none.
 absl::StatusOr<int> CountDevices();
 
-// Makes a device the calling thread's current one until it goes. Lives on one thread.
-class DeviceScope {
- public:
-  static absl::StatusOr<DeviceScope> Enter(int device);
-
-  DeviceScope(DeviceScope&& other) noexcept : before_(std::exchange(other.before_, kNone)) {}
-  DeviceScope& operator=(DeviceScope&&) = delete;
-  ~DeviceScope();
-
- private:
-  static constexpr int kNone = -1;
-
-  explicit DeviceScope(int before) : before_(before) {}
-
-  int before_;
-};
+// Makes a device the calling thread's current one, which it stays: a rank's thread has one device, and to go back to
+// another, device 0 above all, would make a context there that nobody uses.
+absl::Status UseDevice(int device);
 
 // Bytes in a device's own memory, 256-byte aligned, not cleared.
 class DeviceBuffer {

@@ -73,6 +73,17 @@ absl::Status EntryGather::Gather(const Call& call) {
   return absl::OkStatus();
 }
 
+absl::Status EntryGather::WarmUp(const Call& call) {
+  const uint64_t rows_max = std::min(call.rows, kSmallRows);
+  std::fill_n(HostEntries(call.slot), rows_max, kNobodysEntry);
+  Call padded = call;
+  for (uint64_t rows = 1; rows < 2 * rows_max; rows *= 2) {
+    padded.rows = std::min(rows, rows_max);
+    ENGRAM_RETURN_IF_ERROR(GatherFixed(padded));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status EntryGather::GatherFixed(const Call& call) {
   if (call.rows == 0) return absl::OkStatus();
   if (call.rows > kSmallRows) return Gather(call);

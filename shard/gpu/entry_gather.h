@@ -43,6 +43,8 @@ class EntryGather {
   // By a graph where they are few: `out` and `staging` must follow from slot and form. It may write zeros behind the
   // rows, up to the next power of two within rows_max, and entries behind the slot's.
   absl::Status GatherFixed(const Call& call);
+  // All graphs of such calls, with no row of anybody.
+  absl::Status WarmUp(const Call& call);
   // To any place.
   absl::Status Gather(const Call& call);
 

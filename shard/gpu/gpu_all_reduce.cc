@@ -42,7 +42,11 @@ absl::Status GpuAllReduce::Reduce(int root, int slot, uint64_t rows, Deadline de
   return SumOverRanks(slot, rows * RowBytes(moved_), deadline);
 }
 
-absl::Status GpuAllReduce::Finish(const Run& run) {
+std::vector<EntryGather::Call> GpuAllReduce::FixedCalls(int slot) { return {{slot, rows_max(), moved_, Summed(slot)}}; }
+
+absl::Status GpuAllReduce::WarmUpKernels() { return Finish({RowForm::kBf16, 0, 1, buffers().rows[0].data()}, 0); }
+
+absl::Status GpuAllReduce::Finish(const Run& run, int slot) {
   if (moved_ == RowForm::kBf16) {
     CanonicalNanArgs args;
     args.values = reinterpret_cast<uint16_t*>(run.data);
@@ -51,7 +55,7 @@ absl::Status GpuAllReduce::Finish(const Run& run) {
   }
   if (run.form == moved_) return absl::OkStatus();
   DequantizeArgs args;
-  args.packed = reinterpret_cast<const uint8_t*>(Summed(round().slot) + run.begin * RowBytes(moved_));
+  args.packed = reinterpret_cast<const uint8_t*>(Summed(slot) + run.begin * RowBytes(moved_));
   args.rows = run.rows;
   args.head_dim = head_dim();
   args.out = reinterpret_cast<uint8_t*>(run.data);
@@ -60,7 +64,7 @@ absl::Status GpuAllReduce::Finish(const Run& run) {
 
 absl::Status GpuAllReduce::EnqueueAsk(Deadline deadline) {
   ENGRAM_RETURN_IF_ERROR(Reduce(host().rank(), round().slot, round().rows, deadline));
-  for (const Run& run : round().runs) ENGRAM_RETURN_IF_ERROR(Finish(run));
+  for (const Run& run : round().runs) ENGRAM_RETURN_IF_ERROR(Finish(run, round().slot));
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "shard/gpu/gpu_combine.h"
 
@@ -19,6 +20,8 @@ class GpuAllReduce : public GpuCombine {
   void Plan(absl::Span<const RowBlock> blocks, absl::Span<RoundHeader> headers) override;
 
  protected:
+  std::vector<EntryGather::Call> FixedCalls(int slot) override;
+  absl::Status WarmUpKernels() override;
   absl::Status EnqueueAsk(Deadline deadline) override;
   absl::Status EnqueueAnswer(int slot, const RoundHeader& header, Deadline deadline, absl::Status& rows) override;
 
@@ -27,7 +30,7 @@ class GpuAllReduce : public GpuCombine {
   absl::Status Reduce(int root, int slot, uint64_t rows, Deadline deadline);
   absl::Status SumOverRanks(int slot, uint64_t bytes, Deadline deadline);
   // Sums to the rows asked.
-  absl::Status Finish(const Run& run);
+  absl::Status Finish(const Run& run, int slot);
   std::byte* Summed(int slot) const;
 
   const RowForm moved_;

@@ -8,6 +8,13 @@ void GpuAlone::Plan(absl::Span<const RowBlock> blocks, absl::Span<RoundHeader> /
   LayRuns();
 }
 
+std::vector<EntryGather::Call> GpuAlone::FixedCalls(int slot) {
+  const auto at = static_cast<size_t>(slot);
+  std::byte* rows = buffers().rows[at].data();
+  std::byte* staging = buffers().host_small_rows[at].data();
+  return {{slot, rows_max(), RowForm::kPacked, rows, staging}, {slot, rows_max(), RowForm::kBf16, rows, staging}};
+}
+
 absl::Status GpuAlone::EnqueueAsk(Deadline /*deadline*/) {
   const int slot = round().slot;
   if (round().runs.size() == 1 && round().rows <= kSmallRows) {

@@ -4,6 +4,7 @@
 #define ENGRAM_SHARD_GPU_GPU_ALONE_H_
 
 #include <utility>
+#include <vector>
 
 #include "shard/gpu/gpu_combine.h"
 
@@ -16,6 +17,7 @@ class GpuAlone : public GpuCombine {
   void Plan(absl::Span<const RowBlock> blocks, absl::Span<RoundHeader> headers) override;
 
  protected:
+  std::vector<EntryGather::Call> FixedCalls(int slot) override;
   absl::Status EnqueueAsk(Deadline deadline) override;
   absl::Status EnqueueAnswer(int slot, const RoundHeader& header, Deadline deadline, absl::Status& rows) override;
 };

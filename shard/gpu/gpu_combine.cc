@@ -23,7 +23,7 @@ absl::StatusOr<GpuCombine::Parts> GpuCombine::MakeParts(CombineMode mode, Collec
 
 absl::StatusOr<std::unique_ptr<Combine>> GpuCombine::Make(CombineMode mode, Collective& host, Shard& shard,
                                                           uint64_t rows_max, int device) {
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(device));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(device));
   ENGRAM_ASSIGN_OR_RETURN(Parts parts, MakeParts(mode, host, shard, rows_max, device));
   std::unique_ptr<Combine> combine;
   if (host.ranks() == 1) {
@@ -41,9 +41,19 @@ GpuCombine::GpuCombine(Parts parts)
     : parts_(std::move(parts)), gather_(parts_.buffers, parts_.shard.geometry(), parts_.rows_max, parts_.compute) {}
 
 absl::Status GpuCombine::Connect(Deadline deadline) {
+  ENGRAM_RETURN_IF_ERROR(UseDevice(parts_.device));
+  ENGRAM_RETURN_IF_ERROR(WarmUp());
+  ENGRAM_RETURN_IF_ERROR(parts_.compute.Await("the first use of the kernels", deadline));
   if (parts_.host.ranks() == 1) return absl::OkStatus();
   ENGRAM_ASSIGN_OR_RETURN(comm_, NcclComm::Create(parts_.host, parts_.device, deadline));
   return absl::OkStatus();
+}
+
+absl::Status GpuCombine::WarmUp() {
+  for (int slot = 0; slot < kSlots; ++slot) {
+    for (const EntryGather::Call& call : FixedCalls(slot)) ENGRAM_RETURN_IF_ERROR(gather_.WarmUp(call));
+  }
+  return WarmUpKernels();
 }
 
 NcclComm& GpuCombine::comm() {
@@ -114,7 +124,7 @@ absl::Status GpuCombine::StartCopyOut(Deadline deadline) {
 }
 
 absl::Status GpuCombine::AskRound(absl::Span<const RowBlock> blocks, Deadline deadline) {
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(parts_.device));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(parts_.device));
   ENGRAM_RETURN_IF_ERROR(EnqueueAsk(deadline));
   parts_.copy_out.Open(round_.slot);
   AddPieces(blocks);
@@ -128,9 +138,10 @@ absl::Status GpuCombine::Ask(absl::Span<const RowBlock> blocks, Deadline deadlin
 }
 
 absl::Status GpuCombine::DeliverRound(Deadline deadline) {
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(parts_.device));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(parts_.device));
   const auto slot = static_cast<int>(delivered_ % kSlots);
-  ENGRAM_RETURN_IF_ERROR(Await(parts_.copy_out.done(slot), "the copy of a round's rows", deadline));
+  // The device's own doing: a rank that is lost meanwhile must not end this wait before the copy has ended.
+  ENGRAM_RETURN_IF_ERROR(parts_.copy_out.done(slot).Await("the copy of a round's rows", deadline));
   parts_.copy_out.Finish(slot);
   ++delivered_;
   return absl::OkStatus();
@@ -139,7 +150,7 @@ absl::Status GpuCombine::DeliverRound(Deadline deadline) {
 absl::Status GpuCombine::Deliver(Deadline deadline) { return Checked(DeliverRound(deadline)); }
 
 absl::Status GpuCombine::AnswerRound(const RoundHeader& header, Deadline deadline, absl::Status& rows) {
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(parts_.device));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(parts_.device));
   ENGRAM_RETURN_IF_ERROR(EnqueueAnswer(NextSlot(), header, deadline, rows));
   ENGRAM_RETURN_IF_ERROR(parts_.ready.Record(parts_.compute));
   return Await(parts_.ready, "a rank's part of a round", deadline);

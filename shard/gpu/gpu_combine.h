@@ -79,11 +79,19 @@ class GpuCombine : public Combine {
   // In request order without gaps, in the slot's `rows`.
   void LayRuns();
 
+  // --- For Connect: what is used for the first time while serving would be loaded and captured then, which waits for
+  // the device, and so for other ranks.
+  // What GatherFixed is called with, in each form; rows are the most.
+  virtual std::vector<EntryGather::Call> FixedCalls(int slot) = 0;
+  // The other kernels once, on the buffers, which hold nothing yet.
+  virtual absl::Status WarmUpKernels() { return absl::OkStatus(); }
+
   // Put a round's path on the compute stream; that of the asker goes up to the runs' data.
   virtual absl::Status EnqueueAsk(Deadline deadline) = 0;
   virtual absl::Status EnqueueAnswer(int slot, const RoundHeader& header, Deadline deadline, absl::Status& rows) = 0;
 
   // --- For those two.
+  uint64_t rows_max() const { return parts_.rows_max; }
   absl::Status Upload(const DeviceBuffer& to, const PinnedBuffer& from, uint64_t bytes);
 
   size_t RowBytes(RowForm form) const { return parts_.shard.RowBytes(form); }
@@ -100,6 +108,7 @@ class GpuCombine : public Combine {
   static absl::StatusOr<Parts> MakeParts(CombineMode mode, Collective& host, Shard& shard, uint64_t rows_max,
                                          int device);
 
+  absl::Status WarmUp();
   int NextSlot() const { return static_cast<int>(asked_ % kSlots); }
   absl::Status AskRound(absl::Span<const RowBlock> blocks, Deadline deadline);
   absl::Status DeliverRound(Deadline deadline);

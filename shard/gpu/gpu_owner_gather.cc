@@ -59,9 +59,24 @@ absl::Status GpuOwnerGather::ReceiveRows(Deadline deadline) {
   return comm().Exchange({}, parts, compute(), deadline);
 }
 
-absl::Status GpuOwnerGather::PlaceRows() {
-  const uint64_t rows = round().rows;
-  const size_t runs = round().runs.size();
+std::vector<EntryGather::Call> GpuOwnerGather::FixedCalls(int slot) {
+  return {{slot, rows_max(), RowForm::kPacked, buffers().received.data()}};
+}
+
+// A row of nothing in each form.
+absl::Status GpuOwnerGather::WarmUpKernels() {
+  auto* run = reinterpret_cast<PlaceBlock*>(buffers().host_runs.data());
+  *reinterpret_cast<uint32_t*>(buffers().host_requests.data()) = 0;
+  for (size_t slot = 0; slot < kSlots; ++slot) {
+    const RowForm form = slot == 0 ? RowForm::kPacked : RowForm::kBf16;
+    ENGRAM_RETURN_IF_ERROR(compute().Await("the first use of the kernels", DeadlineAfter(absl::Minutes(1))));
+    *run = {0, form, reinterpret_cast<uint8_t*>(buffers().rows[slot].data())};
+    ENGRAM_RETURN_IF_ERROR(PlaceRows(1, 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GpuOwnerGather::PlaceRows(uint64_t rows, size_t runs) {
   const auto* host_runs = reinterpret_cast<const PlaceBlock*>(buffers().host_runs.data());
   ENGRAM_RETURN_IF_ERROR(Upload(buffers().requests, buffers().host_requests, rows * sizeof(uint32_t)));
   ENGRAM_RETURN_IF_ERROR(Upload(buffers().runs, buffers().host_runs, runs * sizeof(PlaceBlock)));
@@ -80,7 +95,7 @@ absl::Status GpuOwnerGather::EnqueueAsk(Deadline deadline) {
   ENGRAM_RETURN_IF_ERROR(SendIds(deadline));
   ENGRAM_RETURN_IF_ERROR(GatherOwn());
   ENGRAM_RETURN_IF_ERROR(ReceiveRows(deadline));
-  return PlaceRows();
+  return PlaceRows(round().rows, round().runs.size());
 }
 
 uint64_t GpuOwnerGather::CountOwned(absl::Span<const uint64_t> entries) const {

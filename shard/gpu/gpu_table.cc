@@ -19,7 +19,7 @@ RowPlaces PlacesAt(std::byte* begin, uint64_t scales_begin, uint32_t head_dim) {
 
 absl::StatusOr<std::unique_ptr<Table>> GpuTable::Load(Placement placement, TableSource source, ShardRange range,
                                                       int device, LoadMeter& meter) {
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(device));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(device));
   std::unique_ptr<GpuTable> table(new GpuTable(range, source.codes.width, device));
   ENGRAM_RETURN_IF_ERROR(placement == Placement::kDevice ? table->LoadDevice(std::move(source), meter)
                                                          : table->LoadHostPinned(std::move(source), meter));
@@ -54,7 +54,7 @@ void GpuTable::SetRows(const std::byte* begin, uint64_t scales_begin) {
 absl::Status GpuTable::Gather(RowForm form, absl::Span<const uint64_t> rows, absl::Span<const uint32_t> slots,
                               std::byte* out) {
   if (rows.empty()) return absl::OkStatus();
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(device_));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(device_));
   if (!gather_.has_value()) {
     ENGRAM_ASSIGN_OR_RETURN(gather_, TableGather::Prepare(rows_, head_dim_, device_));
   }

@@ -40,13 +40,13 @@ struct Balance {
   bool fits() const { return device_needed <= device_limit && host_needed <= host_limit; }
 };
 
-Balance BalanceOf(const std::vector<LayerNeed>& needs, RoundBytes rounds, const MemoryThere& there,
+Balance BalanceOf(const std::vector<LayerNeed>& needs, RoundBytes rounds, uint64_t replies, const MemoryThere& there,
                   uint64_t local_ranks) {
   const uint64_t reserve = DeviceReserve(there.device_total);
   Balance balance;
   balance.device_needed = rounds.device;
   balance.device_limit = there.device_free - std::min(there.device_free, reserve);
-  balance.host_needed = rounds.pinned;
+  balance.host_needed = rounds.pinned + replies;
   balance.host_limit = there.host_available / local_ranks;
   for (const LayerNeed& need : needs) {
     balance.device_needed += need.on(Placement::kDevice);
@@ -55,8 +55,8 @@ Balance BalanceOf(const std::vector<LayerNeed>& needs, RoundBytes rounds, const 
   return balance;
 }
 
-std::vector<std::string> Lines(const std::vector<LayerNeed>& needs, RoundBytes rounds, const MemoryThere& there,
-                               const Balance& balance) {
+std::vector<std::string> Lines(const std::vector<LayerNeed>& needs, RoundBytes rounds, uint64_t replies,
+                               const MemoryThere& there, const Balance& balance) {
   std::vector<std::string> lines;
   for (const LayerNeed& need : needs) {
     lines.push_back(absl::StrCat("layer ", need.layer_id, ": ", std::string(NameOf(need.placement)), ", rows [",
@@ -64,6 +64,7 @@ std::vector<std::string> Lines(const std::vector<LayerNeed>& needs, RoundBytes r
                                  " bytes on the device, ", need.on(Placement::kHostPinned), " on the host"));
   }
   lines.push_back(absl::StrCat("rounds: ", rounds.device, " bytes on the device, ", rounds.pinned, " on the host"));
+  if (replies > 0) lines.push_back(absl::StrCat("replies: ", replies, " bytes on the host"));
   lines.push_back(absl::StrCat(there.device, ": ", balance.device_needed, " bytes needed, ", there.device_free, " of ",
                                there.device_total, " free, ", DeviceReserve(there.device_total),
                                " of them kept in reserve"));
@@ -93,8 +94,9 @@ std::vector<const LayerNeed*> LayersToMove(const std::vector<LayerNeed>& needs, 
 }
 
 // What to change, for the end of the error; empty where nothing of this kind helps.
-std::string Hint(const std::vector<LayerNeed>& needs, const Balance& balance) {
+std::string Hint(const std::vector<LayerNeed>& needs, RoundBytes rounds, const Balance& balance) {
   if (balance.device_needed <= balance.device_limit) return "";
+  if (rounds.device > balance.device_limit) return "; a smaller scheduling.round_bytes_max makes the rounds smaller";
   const std::vector<const LayerNeed*> moved = LayersToMove(needs, balance.device_needed - balance.device_limit);
   const uint64_t bytes = std::accumulate(moved.begin(), moved.end(), uint64_t{0},
                                          [](uint64_t sum, const auto* need) { return sum + need->bytes; });
@@ -119,11 +121,13 @@ uint64_t DeviceReserve(uint64_t total) { return std::max(kDeviceReserveLeast, to
 
 absl::StatusOr<std::vector<std::string>> PlanMemory(const GpuLoad& load, RoundBytes rounds, const MemoryThere& there) {
   const std::vector<LayerNeed> needs = LayerNeeds(load);
-  const Balance balance = BalanceOf(needs, rounds, there, static_cast<uint64_t>(load.local_ranks));
-  std::vector<std::string> lines = Lines(needs, rounds, there, balance);
+  // The front end's, pinned when the rows are loaded.
+  const uint64_t replies = load.rank == 0 ? load.options.reply_bytes : 0;
+  const Balance balance = BalanceOf(needs, rounds, replies, there, static_cast<uint64_t>(load.local_ranks));
+  std::vector<std::string> lines = Lines(needs, rounds, replies, there, balance);
   if (balance.fits()) return lines;
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "rank ", load.rank, " of ", load.ranks, " does not fit: ", absl::StrJoin(lines, "; "), Hint(needs, balance)));
+  return absl::ResourceExhaustedError(absl::StrCat("rank ", load.rank, " of ", load.ranks, " does not fit: ",
+                                                   absl::StrJoin(lines, "; "), Hint(needs, rounds, balance)));
 }
 
 }  // namespace engram

@@ -46,7 +46,8 @@ inline constexpr uint64_t kDeviceReserveLeast = uint64_t{512} << 20;
 inline constexpr uint64_t kDeviceReservePercent = 2;
 uint64_t DeviceReserve(uint64_t total);
 
-// A line for each layer, one for the rounds, one for the device's sum and one for the host's. RESOURCE_EXHAUSTED when
+// A line for each layer, one for the rounds, one for the front end's replies, one for the device's sum and one for the
+// host's. RESOURCE_EXHAUSTED when
 // either sum does not fit: the same lines, and which layers as HOST_PINNED would make it fit, where some can.
 absl::StatusOr<std::vector<std::string>> PlanMemory(const GpuLoad& load, RoundBytes rounds, const MemoryThere& there);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shard/backoff.h"
+#include "shard/watchdog.h"
 
 namespace engram {
 namespace {
@@ -16,6 +17,8 @@ struct Bootstrap {
   ncclUniqueId id = {};
   int32_t result = ncclSuccess;
 };
+
+constexpr absl::Duration kAbortTimeout = absl::Seconds(30);
 
 bool IsError(ncclResult_t result) { return result != ncclSuccess && result != ncclInProgress; }
 
@@ -32,7 +35,7 @@ absl::StatusOr<std::unique_ptr<NcclComm>> NcclComm::Create(Collective& host, int
 }
 
 absl::Status NcclComm::Init(const ncclUniqueId& id, Deadline deadline) {
-  ENGRAM_ASSIGN_OR_RETURN(const DeviceScope scope, DeviceScope::Enter(device_));
+  ENGRAM_RETURN_IF_ERROR(UseDevice(device_));
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   peers_.resize(static_cast<size_t>(ranks_));
@@ -47,6 +50,8 @@ NcclComm::~NcclComm() { Abort(absl::CancelledError("the NCCL communicator is gon
 
 void NcclComm::Abort(absl::Status why) {
   if (comm_ == nullptr) return;
+  // NCCL may wait in it for threads that wait for a lost peer.
+  const Watchdog watchdog("ncclCommAbort", kAbortTimeout);
   DropNcclError(ncclCommAbort(std::exchange(comm_, nullptr)));
   failure_ = std::move(why);
 }
@@ -101,8 +106,7 @@ absl::Status NcclComm::AllReduce(void* data, uint64_t count, ncclDataType_t type
   if (count == 0) return absl::OkStatus();
   peers_.resize(static_cast<size_t>(ranks_));
   std::iota(peers_.begin(), peers_.end(), 0);
-  const absl::StatusOr<DeviceScope> scope = DeviceScope::Enter(device_);
-  if (!scope.ok()) return Fail(scope.status());
+  if (const absl::Status used = UseDevice(device_); !used.ok()) return Fail(used);
   const ncclResult_t result = ncclAllReduce(data, data, count, type, ncclSum, comm_, stream.get());
   return Settle(result, "ncclAllReduce", deadline);
 }
@@ -139,8 +143,7 @@ absl::Status NcclComm::Exchange(absl::Span<const DevicePart> sends, absl::Span<c
                                 const Stream& stream, Deadline deadline) {
   if (comm_ == nullptr) return failure_;
   NamePeers(sends, receives);
-  const absl::StatusOr<DeviceScope> scope = DeviceScope::Enter(device_);
-  if (!scope.ok()) return Fail(scope.status());
+  if (const absl::Status used = UseDevice(device_); !used.ok()) return Fail(used);
   return Settle(Group(sends, receives, stream.get()), "a group of ncclSend and ncclRecv", deadline);
 }
 

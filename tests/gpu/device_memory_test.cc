@@ -109,17 +109,14 @@ TEST_F(DeviceMemory, AnUnknownDeviceIsAnError) {
   EXPECT_FALSE(Stream::Create(-1).ok());
 }
 
-TEST_F(DeviceMemory, AScopePutsTheDeviceBack) {
+TEST_F(DeviceMemory, TheDeviceUsedLastStays) {
   ENGRAM_SKIP_WITHOUT_DEVICES(2);
   int device = 0;
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-  {
-    const DeviceScope scope = DeviceScope::Enter(1).value();
-    ASSERT_EQ(cudaGetDevice(&device), cudaSuccess);
-    EXPECT_EQ(device, 1);
-  }
+  ASSERT_EQ(UseDevice(1), absl::OkStatus());
+  { const DeviceBuffer bytes = DeviceBuffer::Allocate(1, 8, "test bytes").value(); }
   ASSERT_EQ(cudaGetDevice(&device), cudaSuccess);
-  EXPECT_EQ(device, 0);
+  EXPECT_EQ(device, 1);
 }
 
 TEST_F(DeviceMemory, AStreamWaitsForAnEventOfAnother) {

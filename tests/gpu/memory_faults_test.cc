@@ -115,6 +115,7 @@ TEST(MemoryFaults, AWaitEndsAtItsDeadline) {
   const Stream stream = Stream::Create(kDevice).value();
   Event event = Event::Create(kDevice).value();
   cuda_double::HoldStreams(true);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
   cuda_double::EnqueueOnStream(stream.get(), [] {});
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle) << "device 0 is the current one";
   ASSERT_EQ(event.Record(stream), absl::OkStatus());

@@ -107,6 +107,24 @@ TEST_F(MemoryPlan, RanksOfOneHostShareItsMemory) {
   EXPECT_EQ(Plan(1, 2, Card(80, 128)).status(), absl::OkStatus()) << "alone on its host";
 }
 
+TEST_F(MemoryPlan, TheFrontEndsRepliesCountToo) {
+  options_.reply_bytes = 64 << 20;
+  const absl::StatusOr<std::vector<std::string>> front = Plan(0, 4, Card(80, 64));
+  ASSERT_EQ(front.status(), absl::OkStatus());
+  EXPECT_THAT(*front, testing::Contains("replies: 67108864 bytes on the host"));
+  EXPECT_THAT(front->back(), testing::StartsWith("host: 67110864 bytes of pinned memory needed"));
+  const absl::StatusOr<std::vector<std::string>> other = Plan(1, 4, Card(80, 64));
+  ASSERT_EQ(other.status(), absl::OkStatus());
+  EXPECT_THAT(other->back(), testing::StartsWith("host: 2000 bytes of pinned memory needed"));
+}
+
+TEST_F(MemoryPlan, RoundsThatDoNotFitByThemselvesAreHinted) {
+  const GpuLoad load{geometry_, options_, 0, 4};
+  const absl::Status status = PlanMemory(load, {uint64_t{100} << 30, 0}, Card(80, 64)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), EndsWith("a smaller scheduling.round_bytes_max makes the rounds smaller"));
+}
+
 TEST_F(MemoryPlan, ToTheByte) {
   MemoryThere there = Card(80, 64);
   there.device_free = 50689509232 + 1717986918;
