@@ -49,6 +49,7 @@ TEST_P(GpuRounds, AgreeWithTheDumbReader) {
 TEST_P(GpuRounds, OfEverySize) {
   GpuEngine running(checkpoint_, ranks(), options_);
   ASSERT_EQ(running.started, absl::OkStatus());
+  const int64_t acquired = cuda_double::Acquisitions();
   for (const size_t rows : {1, 2, 3, 4, 5, 8, 9, 255, 256, 257, 1023, 1024, 1025, 2048, 4096}) {
     for (const size_t blocks : {1, 7}) {
       RoundCase round = Make(rows, blocks);
@@ -56,6 +57,7 @@ TEST_P(GpuRounds, OfEverySize) {
       ASSERT_NO_FATAL_FAILURE(Expect(round));
     }
   }
+  EXPECT_EQ(cuda_double::Acquisitions(), acquired) << "a graph was captured while ranks wait for each other";
   EXPECT_EQ(running.engine->Stop(), absl::OkStatus());
 }
 
