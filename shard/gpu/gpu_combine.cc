@@ -9,6 +9,13 @@
 #include "shard/row_plan.h"
 
 namespace engram {
+namespace {
+
+// Kernels are loaded from the program then.
+constexpr absl::Duration kWarmUpTimeout = absl::Minutes(1);
+
+}  // namespace
+
 absl::StatusOr<GpuCombine::Parts> GpuCombine::MakeParts(CombineMode mode, Collective& host, Shard& shard,
                                                         uint64_t rows_max, int device) {
   const RoundSizes sizes = RoundSizesOf(mode, shard.geometry(), rows_max, host.ranks());
@@ -25,7 +32,7 @@ absl::StatusOr<std::unique_ptr<Combine>> GpuCombine::Make(CombineMode mode, Coll
                                                           uint64_t rows_max, int device) {
   ENGRAM_RETURN_IF_ERROR(UseDevice(device));
   ENGRAM_ASSIGN_OR_RETURN(Parts parts, MakeParts(mode, host, shard, rows_max, device));
-  std::unique_ptr<Combine> combine;
+  std::unique_ptr<GpuCombine> combine;
   if (host.ranks() == 1) {
     combine = std::make_unique<GpuAlone>(std::move(parts));
   } else if (mode == CombineMode::kOwnerGather) {
@@ -34,6 +41,7 @@ absl::StatusOr<std::unique_ptr<Combine>> GpuCombine::Make(CombineMode mode, Coll
     const RowForm moved = mode == CombineMode::kAllReduceBf16 ? RowForm::kBf16 : RowForm::kPacked;
     combine = std::make_unique<GpuAllReduce>(moved, std::move(parts));
   }
+  ENGRAM_RETURN_IF_ERROR(combine->WarmUp());
   return combine;
 }
 
@@ -41,9 +49,6 @@ GpuCombine::GpuCombine(Parts parts)
     : parts_(std::move(parts)), gather_(parts_.buffers, parts_.shard.geometry(), parts_.rows_max, parts_.compute) {}
 
 absl::Status GpuCombine::Connect(Deadline deadline) {
-  ENGRAM_RETURN_IF_ERROR(UseDevice(parts_.device));
-  ENGRAM_RETURN_IF_ERROR(WarmUp());
-  ENGRAM_RETURN_IF_ERROR(parts_.compute.Await("the first use of the kernels", deadline));
   if (parts_.host.ranks() == 1) return absl::OkStatus();
   ENGRAM_ASSIGN_OR_RETURN(comm_, NcclComm::Create(parts_.host, parts_.device, deadline));
   return absl::OkStatus();
@@ -53,7 +58,8 @@ absl::Status GpuCombine::WarmUp() {
   for (int slot = 0; slot < kSlots; ++slot) {
     for (const EntryGather::Call& call : FixedCalls(slot)) ENGRAM_RETURN_IF_ERROR(gather_.WarmUp(call));
   }
-  return WarmUpKernels();
+  ENGRAM_RETURN_IF_ERROR(WarmUpKernels());
+  return parts_.compute.Await("the first use of the kernels", DeadlineAfter(kWarmUpTimeout));
 }
 
 NcclComm& GpuCombine::comm() {

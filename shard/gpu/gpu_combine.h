@@ -30,8 +30,8 @@ namespace engram {
 // copies under way may still write to blocks' `out` until it is over.
 class GpuCombine : public Combine {
  public:
-  // Allocates RoundBytesOf, and shows the device where the tables of `shard` lie. `host` and `shard` must outlive it.
-  // RESOURCE_EXHAUSTED naming a buffer.
+  // Allocates RoundBytesOf, shows the device where the tables of `shard` lie, and uses every kernel once. `host` and
+  // `shard` must outlive it. RESOURCE_EXHAUSTED naming a buffer.
   static absl::StatusOr<std::unique_ptr<Combine>> Make(CombineMode mode, Collective& host, Shard& shard,
                                                        uint64_t rows_max, int device);
 
@@ -79,7 +79,7 @@ class GpuCombine : public Combine {
   // In request order without gaps, in the slot's `rows`.
   void LayRuns();
 
-  // --- For Connect: what is used for the first time while serving would be loaded and captured then, which waits for
+  // --- For Make: what is used for the first time while serving would be loaded and captured then, which waits for
   // the device, and so for other ranks.
   // What GatherFixed is called with, in each form; rows are the most.
   virtual std::vector<EntryGather::Call> FixedCalls(int slot) = 0;
