@@ -105,7 +105,7 @@ absl::Status FrontEngine::Alone(absl::Span<const RowBlock> blocks, absl::Status&
   loaded_.combine->Plan(blocks, {});
   const absl::Status asked = loaded_.combine->Ask(blocks, DeadlineAfter(options_.round_timeout), mine);
   if (!asked.ok()) return Lose(asked);
-  rows = StatusOf(ReportOf(mine), collective_.rank());
+  if (!mine.ok()) rows = absl::Status(mine.code(), absl::StrCat("rank ", collective_.rank(), ": ", mine.message()));
   return absl::OkStatus();
 }
 

@@ -16,7 +16,8 @@ absl::StatusCode CodeOf(cudaError_t error) {
     case cudaErrorNoDevice:
     case cudaErrorInsufficientDriver:
     case cudaErrorSystemDriverMismatch:
-    case cudaErrorSystemNotReady:
+      return absl::StatusCode::kFailedPrecondition;
+    case cudaErrorSystemNotReady:  // after a start of the machine: the driver, or the fabric between GPUs
     case cudaErrorDevicesUnavailable:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:

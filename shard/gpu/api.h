@@ -19,8 +19,9 @@
 namespace engram {
 
 // The error of a failed call: "CALL: text (name)", with " for N bytes of PURPOSE" behind the call where bytes were
-// asked for. RESOURCE_EXHAUSTED when memory is lacking, UNAVAILABLE when the device, its driver or a peer is lost,
-// INTERNAL when the call was wrong. Also takes the error off the thread: the next check of a launch must not find it.
+// asked for. RESOURCE_EXHAUSTED when memory is lacking, FAILED_PRECONDITION where there is no GPU or no driver for it,
+// UNAVAILABLE when the device, its driver or a peer is lost or not ready yet, INTERNAL when the call was wrong. Also
+// takes the error off the thread: the next check of a launch must not find it.
 absl::Status CudaError(cudaError_t error, std::string_view call);
 absl::Status CudaMemoryError(cudaError_t error, std::string_view call, uint64_t bytes, std::string_view purpose);
 absl::Status NcclError(ncclResult_t result, std::string_view call);

@@ -37,6 +37,7 @@ std::string FreeMemory() {
 absl::StatusOr<int> CountDevices() {
   int count = 0;
   ENGRAM_RETURN_IF_CUDA_ERROR(cudaGetDeviceCount(&count));
+  if (count == 0) return absl::FailedPreconditionError("the driver shows no GPU to this process");
   return count;
 }
 

@@ -19,7 +19,8 @@
 
 namespace engram {
 
-// How many devices this process sees. UNAVAILABLE naming why when there is none.
+// How many devices this process sees, at least 1. FAILED_PRECONDITION naming why when there is none; UNAVAILABLE when
+// the driver is not ready yet.
 absl::StatusOr<int> CountDevices();
 
 // Makes a device the calling thread's current one, which it stays: a rank's thread has one device, and to go back to

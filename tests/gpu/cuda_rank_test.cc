@@ -78,7 +78,7 @@ TEST_F(CudaRanks, HostsThatNcclTellsApartHaveOtherGpus) {
 TEST_F(CudaRanks, WithoutADeviceItSaysWhy) {
   Make(0, 0);
   EXPECT_EQ(CudaBackend().Open(0).status(),
-            absl::FailedPreconditionError("no GPU: cudaGetDeviceCount: no CUDA-capable device is detected "
+            absl::FailedPreconditionError("no GPU: cudaGetDeviceCount(&count): no CUDA-capable device is detected "
                                           "(cudaErrorNoDevice)"));
 }
 

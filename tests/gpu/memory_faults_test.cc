@@ -94,8 +94,8 @@ TEST(MemoryFaults, NoDevice) {
   Plan plan;
   plan.devices = 0;
   Install(plan);
-  EXPECT_EQ(CountDevices().status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(OneRound().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(CountDevices().status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(OneRound().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(MemoryFaults, ADeviceThatIsFullSaysHowFull) {
