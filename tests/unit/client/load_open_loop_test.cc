@@ -25,7 +25,9 @@ TEST_F(LoadRunTest, AnUnreachableRateShowsInLatencyAndIsBounded) {
   options_.verify_fraction = 0;
   const LoadReport report = Go();
   EXPECT_GT(report.total.starts_dropped, 10'000u);
-  EXPECT_EQ(report.starts_left, 1000u);
+  // The queue is full but for what was started since the generator last looked, and never fuller.
+  EXPECT_LE(report.starts_left, 1000u);
+  EXPECT_GE(report.starts_left, 900u);
   EXPECT_GT(report.oldest_left, absl::ZeroDuration());
   EXPECT_GT(report.total.ErrorRate(), 0.5);
   const KindTally all = report.total.All();
