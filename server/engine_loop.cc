@@ -9,6 +9,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;  // a step of the wall clock must not hold heartbeats back
 
+// Of an engine that serves any thread, for the time of the loop.
+class Loan {
+ public:
+  Loan(Scheduler& scheduler, Engine& engine) : scheduler_(scheduler) {
+    if (engine.serves_any_thread()) scheduler_.Lend(engine);
+  }
+  ~Loan() { scheduler_.TakeBack(); }
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+
+ private:
+  Scheduler& scheduler_;
+};
+
 absl::Status LoseAll(Scheduler& scheduler, Engine& engine, absl::Status lost) {
   scheduler.FailAll(lost);
   // Delivers the last frames; nothing is left to gather.
@@ -22,6 +36,7 @@ absl::Status RunEngineLoop(Scheduler& scheduler, Engine& engine, absl::Duration 
                            const std::atomic<bool>& stop) {
   const auto interval = absl::ToChronoNanoseconds(heartbeat);
   Clock::time_point heard = Clock::now();
+  const Loan loan(scheduler, engine);
   while (!stop.load()) {
     const uint64_t gathers = scheduler.counters().gathers;
     const absl::StatusOr<size_t> frames = scheduler.RunRound(engine, absl::Now());
@@ -29,7 +44,7 @@ absl::Status RunEngineLoop(Scheduler& scheduler, Engine& engine, absl::Duration 
     if (scheduler.counters().gathers > gathers) {
       heard = Clock::now();
     } else if (Clock::now() - heard >= interval) {  // nothing is in flight: that needs a gather that was just begun
-      if (absl::Status status = engine.Heartbeat(); absl::IsUnavailable(status)) {
+      if (absl::Status status = scheduler.Heartbeat(engine); absl::IsUnavailable(status)) {
         return LoseAll(scheduler, engine, std::move(status));
       }
       heard = Clock::now();

@@ -63,6 +63,7 @@ SchedulerOptions SchedulerOptionsOf(const v1::ServerConfig& config, const v1::Mo
   options.unsent_bytes_max = config.streams().unsent_bytes_max();
   options.decode_tokens_max = config.scheduling().decode_tokens_max();
   options.table_version = model.table_version();
+  options.sender_thread = true;
   return options;
 }
 
@@ -209,12 +210,13 @@ void FrontEnd::TellLoss(const absl::Status& lost, Engine& engine) {
   grpc_->Drain(std::string(lost.message()), kFlush);
 }
 
-void FrontEnd::LogCounters() const {
-  const SchedulerCounters& counters = scheduler_.counters();
+void FrontEnd::LogCounters() {
+  const RoundCounters counters = scheduler_.counters();
+  const StageCounters& stages = scheduler_.stages();
+  const auto time = [](uint64_t ns) { return absl::FormatDuration(absl::Nanoseconds(ns)); };
   spdlog::info("{} steps, {} frames, {} rows, {} payload bytes in {} rounds; hashing {}, gathering {}, delivering {}",
-               counters.steps, counters.frames, counters.rows, counters.payload_bytes, counters.rounds,
-               absl::FormatDuration(counters.hash_time), absl::FormatDuration(counters.gather_time),
-               absl::FormatDuration(counters.deliver_time));
+               counters.steps, counters.frames, counters.rows, counters.payload_bytes, stages.rounds(),
+               time(stages.hash_ns()), time(stages.gather_ns()), time(stages.deliver_ns()));
 }
 
 }  // namespace engram

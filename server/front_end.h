@@ -38,13 +38,13 @@ class FrontEnd {
   absl::StatusOr<std::unique_ptr<Engine>> Load();
   absl::Status Announce();
   void OnStopSignal(int signal);
-  // On the engine thread.
+  // With the scheduler's turn.
   void OnStepFailure(const absl::Status& status);
   void Drain();
   // Before an Abort, which runs no destructor.
   void RemoveFiles();
   void TellLoss(const absl::Status& lost, Engine& engine);
-  void LogCounters() const;
+  void LogCounters();
 
   Job& job_;
   const v1::ServerConfig& config_;
@@ -62,7 +62,7 @@ class FrontEnd {
   Mutex mu_;
   bool serving_ ABSL_GUARDED_BY(mu_) = false;  // nothing is admitted before
   std::atomic<bool> stop_{false};              // ends the engine loop
-  bool damaged_ = false;                       // the engine thread's: a table was not what it was
+  bool damaged_ = false;                       // set with the scheduler's turn: a table was not what it was
 };
 
 }  // namespace engram

@@ -25,8 +25,8 @@ struct ReplyFrame {
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
-  // Frames of a step come in order and exactly one of them is the last. Called by the engine thread; must not block and
-  // must not call back into the scheduler.
+  // Frames of a step come in order and exactly one of them is the last. Called by whoever runs the round, or by the
+  // thread that sends; must not block and must not call back into the scheduler.
   virtual void Deliver(ReplyFrame frame) = 0;
 };
 

@@ -1,194 +1,84 @@
 #include "server/scheduler.h"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "model/check.h"
 
 namespace engram {
 namespace {
 
-// Adds the time until it goes out of scope.
-class Stopwatch {
- public:
-  explicit Stopwatch(absl::Duration& total) : total_(total) {}
-  ~Stopwatch() { total_ += absl::Nanoseconds(absl::GetCurrentTimeNanos() - start_); }
-
- private:
-  absl::Duration& total_;
-  const int64_t start_ = absl::GetCurrentTimeNanos();
-};
+// A round in the thread that submitted the step: as long as a small write to a socket takes. That thread drives other
+// streams too.
+constexpr RoundBounds kLedRound{.payload_bytes = uint64_t{256} << 10, .decode_only = true};
 
 }  // namespace
 
 Scheduler::Scheduler(const Geometry& geometry, const HashConstants& constants, SchedulerOptions options)
-    : geometry_(geometry), options_(options), hasher_(geometry, constants), queue_(geometry, options, doorbell_) {}
+    : geometry_(geometry),
+      options_(std::move(options)),
+      queue_(geometry, options_, doorbell_),
+      sender_(options_.sender_thread, stages_),
+      runner_(geometry, constants, options_, queue_, stages_, sender_) {}
+
+void Scheduler::Submit(uint64_t stream_id, StepTicket ticket, Step step) {
+  const bool small = step.reply_bytes <= kLedRound.payload_bytes;
+  queue_.Submit(stream_id, std::move(ticket), std::move(step));
+  if (!small || !Lead()) doorbell_->Ring();
+}
+
+bool Scheduler::Lead() {
+  if (!is_lent_.load(std::memory_order_relaxed) || !turn_.TryLock()) return false;
+  const bool served = lent_ != nullptr && runner_.Run(*lent_, kLedRound, absl::Now()).ok();
+  turn_.Unlock();
+  return served && !queue_.AnythingWaits();
+}
 
 void Scheduler::FailAll(const absl::Status& status) {
   queue_.FailAll(status);
   doorbell_->Ring();
 }
 
+RoundCounters Scheduler::counters() {
+  MutexLock turn(turn_);
+  return runner_.counters();
+}
+
 absl::StatusOr<size_t> Scheduler::RunRound(Engine& engine, absl::Time now) {
-  EndSteps(now);
-  const size_t begun = BeginRound(engine);
-  // With nothing to begin, a round that stayed in flight would only be late.
-  const size_t stay = begun > 0 ? static_cast<size_t>(engine.rounds_in_flight_max()) - 1 : 0;
-  size_t delivered = 0;
-  const absl::Status status = DeliverUntil(stay, engine, delivered);
-  EndSteps(now);
-  if (begun + delivered > 0) {
-    stages_.Publish(counters_.rounds, counters_.hash_time, counters_.gather_time, counters_.deliver_time);
-  }
-  if (!status.ok()) return status;
-  return begun > 0 ? begun : delivered;
+  MutexLock turn(turn_);
+  return runner_.Run(engine, RoundBounds{.payload_bytes = options_.frames.round_bytes_max}, now);
 }
 
 absl::Status Scheduler::FinishRounds(Engine& engine, absl::Time now) {
-  size_t delivered = 0;
-  absl::Status status = DeliverUntil(0, engine, delivered);
-  EndSteps(now);
-  return status;
+  MutexLock turn(turn_);
+  return runner_.Finish(engine, now);
+}
+
+absl::Status Scheduler::Heartbeat(Engine& engine) {
+  MutexLock turn(turn_);
+  return engine.Heartbeat();
 }
 
 void Scheduler::WaitFor(absl::Duration wait, absl::Time now) {
-  if (rounds_.empty()) doorbell_->WaitFor(std::min(wait, queue_.NextDeadline() - now));
-}
-
-void Scheduler::EndSteps(absl::Time now) {
-  for (std::unique_ptr<QueuedStep>& step : queue_.TakeEnded(now)) EndStep(*step);
-}
-
-// The step is out of the queue. What results it still owes go out, then its last frame.
-void Scheduler::EndStep(QueuedStep& step) {
-  ++counters_.steps;
-  // Before the last frame: who reads it may write the same sessions on another stream at once.
-  step.step.sessions.clear();
-  step.ticket = StepTicket();
-  if (step.sink == nullptr) return;
-  const bool decode = step.lane == Lane::kDecode;
-  v1::StepReply last = FailedReply(step.step.step_id, options_.table_version, step.fate);
-  if (step.plan.Peek() != nullptr) {
-    step.plan.DropRows();
-    for (; !step.plan.Peek()->last; step.plan.Pop()) {
-      step.sink->Deliver(ReplyFrame{HeadOf(step.step, *step.plan.Peek()), ArenaLease(), false, decode});
-    }
-    last.MergeFrom(HeadOf(step.step, *step.plan.Peek()));
-  }
-  step.sink->Deliver(ReplyFrame{std::move(last), ArenaLease(), false, decode});
-}
-
-size_t Scheduler::BeginRound(Engine& engine) {
-  std::vector<PickedFrame> frames = queue_.PickRound();
-  if (frames.empty()) return 0;
-  if (spare_.empty()) spare_.push_back(std::make_unique<Round>());
-  rounds_.push_back(std::move(spare_.back()));
-  spare_.pop_back();
-  Round& round = *rounds_.back();
-  round.frames = std::move(frames);
-  ++counters_.rounds;
   {
-    Stopwatch watch(counters_.hash_time);
-    HashRound(hasher_, round);
+    MutexLock turn(turn_);
+    if (runner_.in_flight()) return;
   }
-  if (!round.ids.empty()) Begin(engine, round);
-  return round.frames.size();
+  doorbell_->WaitFor(std::min(wait, queue_.NextDeadline() - now));
 }
 
-// A round that the engine does not hold waits for nothing but its turn.
-absl::Status Scheduler::DeliverUntil(size_t stay, Engine& engine, size_t& frames) {
-  absl::Status lost;
-  while (!rounds_.empty() && (rounds_.size() > stay || !rounds_.front()->begun || !lost.ok())) {
-    const std::unique_ptr<Round>& round = rounds_.front();
-    frames += round->frames.size();
-    lost.Update(FinishAndDeliver(engine, *round));
-    round->Clear();
-    spare_.push_back(std::move(rounds_.front()));
-    rounds_.pop_front();
-  }
-  return lost;
+void Scheduler::Lend(Engine& engine) {
+  ENGRAM_CHECK(engine.serves_any_thread() && engine.rounds_in_flight_max() == 1);
+  MutexLock turn(turn_);
+  lent_ = &engine;
+  is_lent_ = true;
 }
 
-absl::Status Scheduler::FinishAndDeliver(Engine& engine, Round& round) {
-  Finish(engine, round);
-  if (!round.status.ok() && !absl::IsUnavailable(round.status)) {
-    // A round failed but the ranks live: each step by itself, so that it fails alone. Gather needs an engine that holds
-    // no round.
-    for (const std::unique_ptr<Round>& later : rounds_) Finish(engine, *later);
-    round.status = GatherOneByOne(engine, round);
-  }
-  const absl::Status lost = round.status;
-  if (!lost.ok()) queue_.FailAll(lost);
-  Deliver(round);
-  return lost;
-}
-
-void Scheduler::Begin(Engine& engine, Round& round) {
-  Stopwatch watch(counters_.gather_time);
-  ++counters_.gathers;
-  counters_.rows += round.ids.size();
-  round.status = engine.Begin(round.blocks);
-  round.begun = round.status.ok();
-}
-
-void Scheduler::Finish(Engine& engine, Round& round) {
-  if (!std::exchange(round.begun, false)) return;
-  Stopwatch watch(counters_.gather_time);
-  round.status = engine.Finish();
-}
-
-absl::Status Scheduler::GatherOneByOne(Engine& engine, const Round& round) {
-  Stopwatch watch(counters_.gather_time);
-  std::unordered_set<const QueuedStep*> seen;
-  for (const PickedFrame& first : round.frames) {
-    if (!IsGathered(first) || !seen.insert(first.step).second) continue;
-    absl::Status status = engine.Gather(BlocksOf(*first.step, round));
-    if (absl::IsUnavailable(status)) return status;
-    if (status.ok()) continue;
-    queue_.Fail(*first.step, status);
-    // It may fail with both of two rounds.
-    if (!std::exchange(first.step->failure_told, true) && options_.on_step_failure) options_.on_step_failure(status);
-  }
-  return absl::OkStatus();
-}
-
-void Scheduler::Deliver(Round& round) {
-  Stopwatch watch(counters_.deliver_time);
-  for (PickedFrame& picked : round.frames) {
-    ClaimedFrame claimed = queue_.Claim(picked);
-    const bool decode = picked.step->lane == Lane::kDecode;
-    const bool hash_ids = picked.step->step.format == v1::ROW_FORMAT_HASH_IDS;
-    if (claimed.rows_dropped) {
-      picked.frame.token_count = 0;
-      picked.frame.last = false;
-      picked.payload = ArenaLease();
-    }
-    v1::StepReply head = HeadOf(picked.step->step, picked.frame);
-    if (claimed.finished != nullptr) {
-      ++counters_.steps;
-      SetOutcome(claimed.finished->step.close_status, head);
-    }
-    claimed.finished.reset();  // sessions and ticket before the last frame, as in EndStep
-    if (claimed.sink == nullptr) continue;
-    ++counters_.frames;
-    counters_.payload_bytes += picked.payload.size();
-    claimed.sink->Deliver(ReplyFrame{std::move(head), std::move(picked.payload), hash_ids, decode});
-  }
-}
-
-v1::StepReply Scheduler::HeadOf(Step& step, const Frame& frame) const {
-  v1::StepReply head;
-  head.set_step_id(step.step_id);
-  head.set_table_version(options_.table_version);
-  head.set_last(frame.last);
-  if (frame.token_count > 0) {
-    head.set_layer(geometry_.layer_ids[frame.layer_index]);
-    head.set_token_begin(frame.token_begin);
-    head.set_token_count(frame.token_count);
-  }
-  for (size_t i = frame.results_begin; i < frame.results_end; ++i) *head.add_results() = std::move(step.results[i]);
-  return head;
+void Scheduler::TakeBack() {
+  MutexLock turn(turn_);
+  lent_ = nullptr;
+  is_lent_ = false;
 }
 
 }  // namespace engram

@@ -1,23 +1,22 @@
-// Turns steps into frames: forms rounds of what waits, hashes, gathers straight into reply buffers, delivers.
+// Turns steps into frames: rounds of what waits, by whoever has the turn.
 
 #ifndef ENGRAM_SERVER_SCHEDULER_H_
 #define ENGRAM_SERVER_SCHEDULER_H_
 
+#include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "model/geometry.h"
 #include "model/hash_constants.h"
-#include "model/ngram_hash.h"
+#include "model/mutex.h"
 #include "server/doorbell.h"
-#include "server/reply_frame.h"
-#include "server/round.h"
+#include "server/frame_sender.h"
+#include "server/round_runner.h"
 #include "server/stage_counters.h"
 #include "server/step_gate.h"
 #include "server/step_queue.h"
@@ -25,25 +24,13 @@
 
 namespace engram {
 
-// Since the start, for logs.
-struct SchedulerCounters {
-  uint64_t rounds = 0;   // with at least one frame
-  uint64_t gathers = 0;  // rounds over the ranks
-  uint64_t frames = 0;   // delivered
-  uint64_t steps = 0;    // ended, whatever the code
-  uint64_t rows = 0;     // gathered
-  uint64_t payload_bytes = 0;
-  absl::Duration hash_time;
-  absl::Duration gather_time;
-  absl::Duration deliver_time;
-};
-
 // Life cycle: construct, OpenStream and Submit from any thread, RunRound again and again on the engine thread, destroy
 // when no stream is open. Every step that Submit took to an open stream gets exactly one last frame.
 //
-// Batch by leader: whatever waits when RunRound is called forms the round; there is no timer. Where the engine takes
-// two rounds, the next one is begun before the one at hand is delivered: its gather and that one's copy-out go on at
-// once.
+// Batch by leader: whatever waits when the engine is free forms the round; there is no timer. Rounds are run in turn.
+// The engine thread takes the turn when the doorbell rings. Where it has lent its engine, whoever submits a small step
+// while nobody has the turn takes it: the answer is then under way before Submit returns, and no thread had to be
+// woken for it.
 class Scheduler {
  public:
   // `geometry` must outlive it; `constants` are copied.
@@ -52,9 +39,8 @@ class Scheduler {
   // Any thread; see StepQueue.
   uint64_t OpenStream(std::shared_ptr<FrameSink> sink) { return queue_.OpenStream(std::move(sink)); }
   void CloseStream(uint64_t stream_id) { queue_.CloseStream(stream_id); }
-  void Submit(uint64_t stream_id, StepTicket ticket, Step step) {
-    queue_.Submit(stream_id, std::move(ticket), std::move(step));
-  }
+  // Not under a lock that the stream's sink takes.
+  void Submit(uint64_t stream_id, StepTicket ticket, Step step);
   bool Cancel(uint64_t stream_id, uint64_t step_id) { return queue_.Cancel(stream_id, step_id); }
   // Ends all steps under way with this status; their last frames come with the next RunRound.
   void FailAll(const absl::Status& status);
@@ -62,8 +48,8 @@ class Scheduler {
   uint64_t unsent_bytes() const { return queue_.unsent_bytes(); }
   // Of each stream, as in the options.
   uint64_t unsent_bytes_max() const { return options_.unsent_bytes_max; }
-  // As of the last call of RunRound that worked on something.
   const StageCounters& stages() const { return stages_; }
+  RoundCounters counters();
   // Wakes WaitFor.
   void Wake() { doorbell_->Ring(); }
   // Replies lie here as long as there is room. Once, before the first step.
@@ -81,39 +67,30 @@ class Scheduler {
   absl::StatusOr<size_t> RunRound(Engine& engine, absl::Time now);
   // Finishes and delivers what is in flight, and begins nothing. Errors as RunRound.
   absl::Status FinishRounds(Engine& engine, absl::Time now);
+  // Engine::Heartbeat, in turn.
+  absl::Status Heartbeat(Engine& engine);
   // Waits for something to do, a step's deadline included, for `wait` at most; not at all while a round is in flight.
   void WaitFor(absl::Duration wait, absl::Time now);
 
-  const SchedulerCounters& counters() const { return counters_; }
+  // From now on other threads may run rounds with it, until it is taken back. Only one that serves any thread.
+  void Lend(Engine& engine);
+  void TakeBack();
 
  private:
-  void EndSteps(absl::Time now);
-  void EndStep(QueuedStep& step);
-  // Returns how many frames the round has that was formed and begun.
-  size_t BeginRound(Engine& engine);
-  // Oldest first, until only `stay` are in flight. How many frames were delivered is added to `frames`. UNAVAILABLE as
-  // in RunRound.
-  absl::Status DeliverUntil(size_t stay, Engine& engine, size_t& frames);
-  // The round is the oldest one.
-  absl::Status FinishAndDeliver(Engine& engine, Round& round);
-  void Begin(Engine& engine, Round& round);
-  void Finish(Engine& engine, Round& round);
-  absl::Status GatherOneByOne(Engine& engine, const Round& round);
-  void Deliver(Round& round);
-  // Takes the frame's results out of the step: they are in one frame only, and not twice in memory.
-  v1::StepReply HeadOf(Step& step, const Frame& frame) const;
+  // Runs a round in the caller's thread, if it may. False when somebody else has to look at what waits.
+  bool Lead();
 
   const Geometry& geometry_;
   const SchedulerOptions options_;
-  const NgramHasher hasher_;
   const std::shared_ptr<Doorbell> doorbell_ = std::make_shared<Doorbell>();
-  StepQueue queue_;
   StageCounters stages_;
+  StepQueue queue_;
+  FrameSender sender_;
 
-  // The engine thread's.
-  std::deque<std::unique_ptr<Round>> rounds_;  // formed and not delivered, oldest first
-  std::vector<std::unique_ptr<Round>> spare_;
-  SchedulerCounters counters_;
+  Mutex turn_;
+  RoundRunner runner_ ABSL_GUARDED_BY(turn_);
+  Engine* lent_ ABSL_GUARDED_BY(turn_) = nullptr;
+  std::atomic<bool> is_lent_{false};  // lent_ is not null: asked without the turn
 };
 
 }  // namespace engram

@@ -75,7 +75,6 @@ void StepQueue::Submit(uint64_t stream_id, StepTicket ticket, Step step) {
     if (stream.LaneOf(raw->lane).empty()) RingOf(raw->lane).push_back(&stream);
     stream.LaneOf(raw->lane).push_back(raw);
   }
-  doorbell_->Ring();
 }
 
 bool StepQueue::Cancel(uint64_t stream_id, uint64_t step_id) {
@@ -91,10 +90,14 @@ bool StepQueue::Cancel(uint64_t stream_id, uint64_t step_id) {
   return true;
 }
 
-std::vector<PickedFrame> StepQueue::PickRound() {
+std::vector<PickedFrame> StepQueue::PickRound(const RoundBounds& bounds) {
   MutexLock lock(mu_);
   Picks picks;
-  picks.room_bytes = options_.frames.round_bytes_max;
+  picks.room_bytes = bounds.payload_bytes;
+  if (bounds.decode_only) {
+    PickLane(Lane::kDecode, std::numeric_limits<size_t>::max(), picks);
+    return std::move(picks.frames);
+  }
   if (rounds_without_prefill_ >= kPrefillPatienceRounds) PickLane(Lane::kPrefill, 1, picks);
   PickLane(Lane::kDecode, std::numeric_limits<size_t>::max(), picks);
   PickLane(Lane::kPrefill, std::numeric_limits<size_t>::max(), picks);
@@ -136,6 +139,11 @@ bool StepQueue::PickFrom(StreamQueue& stream, Lane lane, Picks& picks) {
     }
   } while (lane == Lane::kDecode && !stream.unsent_->IsFull(options_.unsent_bytes_max));
   return true;
+}
+
+bool StepQueue::AnythingWaits() {
+  MutexLock lock(mu_);
+  return !RingOf(Lane::kDecode).empty() || !RingOf(Lane::kPrefill).empty();
 }
 
 ClaimedFrame StepQueue::Claim(const PickedFrame& picked) {

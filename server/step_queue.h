@@ -33,13 +33,19 @@ struct SchedulerOptions {
   uint32_t decode_tokens_max = 64;                 // a step of at most so many tokens goes before larger ones
   uint64_t table_version = 1;
   uint64_t cached_bytes_max = uint64_t{64} << 20;  // reply buffers kept for reuse
-  // Told of every step that failed by itself (a table file changed), on the engine thread. Empty: nobody.
+  bool sender_thread = false;                      // frames of larger steps are delivered by a thread of its own
+  // Told of every step that failed by itself (a table file changed), by whoever runs the round. Empty: nobody.
   std::function<void(const absl::Status&)> on_step_failure;
 };
 
 class StreamQueue;  // step_queue.cc
 
 enum class Lane : uint8_t { kDecode, kPrefill };
+
+struct RoundBounds {
+  uint64_t payload_bytes = 0;
+  bool decode_only = false;
+};
 
 // A step under way. Lives at one address, since its plan reads its step.
 struct QueuedStep {
@@ -50,7 +56,7 @@ struct QueuedStep {
   StepTicket ticket;
   StreamQueue* stream = nullptr;
   Lane lane = Lane::kPrefill;
-  // The engine thread's.
+  // Of whoever has the scheduler's turn.
   FramePlan plan;
   bool failure_told = false;  // to SchedulerOptions.on_step_failure
   // Guarded by the queue's mutex.
@@ -77,8 +83,8 @@ struct ClaimedFrame {
 // Two lanes: steps small enough to be decode, and the rest. Within a lane streams take turns, a whole step a turn in
 // the decode lane and one frame a turn in the other; the steps of one stream and lane go in order.
 //
-// Submit, Cancel, OpenStream and CloseStream may be called by any thread; the others by the engine thread alone, which
-// is the only one to take steps out. A step whose fate is set never finishes with rows. Several rounds may be picked
+// Submit, Cancel, OpenStream and CloseStream may be called by any thread; the others in turn, and only they take steps
+// out. A step whose fate is set never finishes with rows. Several rounds may be picked
 // and not claimed; frames are claimed in the order in which they were picked.
 class StepQueue {
  public:
@@ -92,15 +98,16 @@ class StepQueue {
   void CloseStream(uint64_t stream_id);
 
   // `step.step_id` must be new to the stream. Its answer goes to the stream's sink; nothing happens when the stream is
-  // gone.
+  // gone. Whoever submits sees to it that a round is run.
   void Submit(uint64_t stream_id, StepTicket ticket, Step step);
   // True when the step was unfinished: then its last frame has code CANCELLED or, had it met another fate before, that
   // one.
   bool Cancel(uint64_t stream_id, uint64_t step_id);
 
-  // Frames of the next round: decode first, at most round_bytes_max bytes of payload, none of streams with
-  // unsent_bytes_max bytes out.
-  std::vector<PickedFrame> PickRound();
+  // Frames of the next round: decode first, none of streams with unsent_bytes_max bytes out.
+  std::vector<PickedFrame> PickRound(const RoundBounds& bounds);
+  // Whether any stream has frames to pick, those with unsent_bytes_max bytes out included. Any thread.
+  bool AnythingWaits();
   // Decides whether a picked frame may still be delivered. Once for each.
   ClaimedFrame Claim(const PickedFrame& picked);
 

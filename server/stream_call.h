@@ -35,7 +35,7 @@ class StreamTransport {
 // which takes it out of the registry. The scheduler may hold it a moment longer; the transport is not touched any more.
 // One read and one write are outstanding at most; nothing is read while unsent_bytes_max bytes of answers wait, besides
 // rows, which the scheduler bounds. No event blocks or hashes: steps are admitted and handed to the
-// scheduler, whose engine thread answers through Deliver.
+// scheduler, which answers through Deliver.
 //
 // Events may come from any thread, those of reading (OnBytes, OnHalfClose) one after another, and
 // OnDone when all others have returned.

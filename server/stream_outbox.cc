@@ -8,6 +8,9 @@
 namespace engram {
 namespace {
 
+// A message that waits in the transport must not keep others from what flow control leaves.
+constexpr size_t kWaitingBytesMax = size_t{16} << 10;
+
 uint64_t RefusalBytes(const v1::StepReply& reply) { return kRefusalBytes + reply.message().size(); }
 
 }  // namespace
@@ -46,7 +49,7 @@ void StreamOutbox::Clear() { *this = StreamOutbox(); }
 
 std::optional<OutMessage> StreamOutbox::Take() {
   if (!control_.empty()) {
-    OutMessage message{std::move(control_.front()), ArenaLease()};
+    OutMessage message{std::move(control_.front()), ArenaLease(), false};
     control_.pop_front();
     return message;
   }
@@ -56,7 +59,8 @@ std::optional<OutMessage> StreamOutbox::Take() {
   frames.pop_front();
   Account(frame);
   std::string head = EncodeUpToPayload(frame);
-  return OutMessage{std::move(head), std::move(frame.payload)};
+  const bool may_wait = frame.decode && !frame.last() && frame.payload.size() <= kWaitingBytesMax;
+  return OutMessage{std::move(head), std::move(frame.payload), may_wait};
 }
 
 void StreamOutbox::Account(const ReplyFrame& frame) {

@@ -18,6 +18,7 @@ namespace engram {
 struct OutMessage {
   std::string head;
   ArenaLease payload;
+  bool may_wait = false;  // for the next one, to go out with it: that one is sure to come at once
 };
 
 // One message is taken at a time: control messages first, then frames of decode steps, then the rest; frames of one

@@ -95,7 +95,7 @@ struct ReplyMemory {
   std::shared_ptr<const void> owner;
 };
 
-// The front end's handle on all ranks. Engine thread only.
+// The front end's handle on all ranks. Engine thread only, but for rounds where serves_any_thread says so.
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -113,6 +113,9 @@ class Engine {
   virtual absl::Status Begin(absl::Span<const RowBlock> blocks) { return Gather(blocks); }
   virtual absl::Status Finish() { return absl::OkStatus(); }
   virtual int rounds_in_flight_max() const { return 1; }  // where it is 1, Begin has already filled the blocks
+
+  // Whether rounds may come from any thread, one at a time: they wait for no rank, no device and no file.
+  virtual bool serves_any_thread() const { return false; }
 
   // Memory in which blocks' `out` are filled without a detour: the ranks of this host write there themselves. Empty
   // where there is none. Its contents are the caller's.

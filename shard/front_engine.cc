@@ -19,6 +19,12 @@ FrontEngine::FrontEngine(Collective& collective, LoadedRank loaded, const Engine
       on_stopped_(std::move(on_stopped)),
       headers_(static_cast<size_t>(collective.ranks())) {}
 
+bool FrontEngine::serves_any_thread() const {
+  bool host = collective_.ranks() == 1;
+  for (size_t i = 0; i < loaded_.shard->geometry().layers(); ++i) host &= options_.PlacementOf(i) == Placement::kHost;
+  return host;
+}
+
 absl::Status FrontEngine::CheckBlock(const RowBlock& block, size_t index) const {
   const Geometry& geometry = loaded_.shard->geometry();
   if (block.layer_index >= geometry.layers()) {

@@ -25,6 +25,7 @@ class FrontEngine : public Engine {
   absl::Status Begin(absl::Span<const RowBlock> blocks) override;
   absl::Status Finish() override;
   int rounds_in_flight_max() const override { return loaded_.combine->rounds_in_flight_max(); }
+  bool serves_any_thread() const override;
   ReplyMemory reply_memory() const override { return loaded_.combine->reply_memory(); }
   absl::Status PinReplyMemory(absl::Span<std::byte> memory) override;
   absl::Status Heartbeat() override;

@@ -34,8 +34,10 @@ void StreamReactor::OnDone() {
 }
 
 void StreamReactor::Write(OutMessage message) {
+  grpc::WriteOptions options;
+  if (message.may_wait) options.set_buffer_hint();
   write_buffer_ = ToByteBuffer(std::move(message));
-  StartWrite(&write_buffer_);
+  StartWrite(&write_buffer_, options);
 }
 
 void StreamReactor::Finish(const absl::Status& status) {

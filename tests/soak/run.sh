@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The long runs, by hand and on a quiet machine: 50,000 streams cancelled at random, one client that never reads (its
-# neighbours keep at least 0.9 of their pace), 64 streams x 8 steps in flight verified for ten minutes.
+# neighbours keep at least 0.9 of their pace), 64 streams x 8 steps in flight verified for ten minutes, then verify and
+# load together, every byte compared, with cancels and reconnects, for ten more.
 #   tests/soak/run.sh [--preset NAME] [SOAK_ARGS]      see tests/soak/soak.py --help
 set -euo pipefail
 

@@ -9,8 +9,9 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
-from engram_server import Server
+from engram_server import Server, descendants_of
 from golden_case import GoldenCase
+from resident import ResidentWatch
 
 UNSENT_MIB = 16  # streams.unsent_bytes_max, the default
 ROUND_MIB = 4  # scheduling.round_bytes_max, the default: a stream may be one round past its cap
@@ -44,7 +45,39 @@ def verify(arguments, server):
         arguments.duration, "--seed", arguments.seed)
 
 
-SOAKS = {"streams": streams, "slow_reader": slow_reader, "verify": verify}
+def together(arguments, server):
+    """verify and load at once, every byte compared, with cancels and connections that break off; memory stays flat."""
+    checkpoint = GoldenCase("medium").checkpoint_arguments()
+    common = ["--server", server.address, *checkpoint, "--duration", arguments.duration, "--seed", arguments.seed]
+    commands = [
+        ["verify", *common, "--streams", 8, "--in-flight", 4, "--forks", 0.1, "--cancel", 0.05, "--speculative"],
+        ["load", *common, "--profile", "mixed", "--streams", 4, "--tokens", 256, "--verify-fraction", 1,
+         "--cancel-fraction", 0.05, "--reconnect-every", "2s", "--slo", "error_rate=0"],
+        ["load", *common, "--profile", "speculative", "--streams", 4, "--in-flight", 4, "--verify-fraction", 1,
+         "--cancel-fraction", 0.05, "--reconnect-every", "3s", "--slo", "error_rate=0"]]
+    pids = [pid for pid in descendants_of(server.process.pid) + [server.process.pid] if is_server(pid)]
+    with ResidentWatch(pids, every=0.25) as watch:
+        processes = []
+        for command in commands:
+            command = [str(word) for word in [arguments.tool, *command]]
+            print("+", *command, flush=True)
+            processes.append(subprocess.Popen(command))
+        codes = [process.wait() for process in processes]
+    if any(codes):
+        raise SystemExit(f"exit codes {codes}")
+    for pid in pids:
+        mebibytes = watch.growth(pid) / 2**20
+        print(f"process {pid}: resident memory {mebibytes:+.1f} MiB over the run", flush=True)
+        if 0 < arguments.growth_mib_max < mebibytes:
+            raise SystemExit(f"process {pid} grew by {mebibytes:.1f} MiB, at most {arguments.growth_mib_max} are allowed")
+
+
+def is_server(pid):
+    """mpirun is between us and the ranks."""
+    return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith("engram-server")
+
+
+SOAKS = {"streams": streams, "slow_reader": slow_reader, "verify": verify, "together": together}
 
 
 def main():

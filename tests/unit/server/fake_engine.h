@@ -41,6 +41,7 @@ class FakeEngine final : public Engine {
   std::function<absl::Status(absl::Span<const RowBlock>)> late_fault;
   uint64_t round_bytes_max = ~uint64_t{0};  // a round above fails with INVALID_ARGUMENT
   int rounds_in_flight = 1;                 // set before the first round
+  bool any_thread = false;                  // set before the first round
   int gathers = 0;                          // those begun included
   int heartbeats = 0;
   std::string calls;  // B, F, G, H: Begin, Finish, Gather, Heartbeat, as they came
@@ -76,6 +77,7 @@ class FakeEngine final : public Engine {
   }
 
   int rounds_in_flight_max() const override { return rounds_in_flight; }
+  bool serves_any_thread() const override { return any_thread; }
   size_t begun() const { return begun_.size(); }
 
   absl::Status Heartbeat() override {
