@@ -59,7 +59,7 @@ struct EngineOptions {
   absl::Duration load_timeout = absl::Hours(1);       // all ranks must have loaded by then
   std::function<void(const LoadProgress&)> progress;  // of this rank's shard, from a loading thread; may be empty
   GpuBackend* gpu = nullptr;                          // for ranks on GPUs; must outlive the engine
-  // Lines for the log from any rank's thread of this process, before anything is allocated; may be empty.
+  // Lines for the log from any rank's thread of this process, until all is loaded; may be empty.
   std::function<void(const std::string& line)> note;
 
   Placement PlacementOf(size_t layer_index) const {

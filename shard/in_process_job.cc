@@ -30,7 +30,8 @@ class WorkerThreads {
       : checkpoint_(checkpoint),
         options_(options),
         group_(std::make_shared<InProcessGroup>(ranks)),
-        meter_(BytesOfAll(checkpoint.geometry, ranks), options.progress, DeadlineAfter(options.load_timeout)) {}
+        meter_(BytesOfAll(checkpoint.geometry, ranks), options.progress, DeadlineAfter(options.load_timeout),
+               options.note) {}
 
   ~WorkerThreads() {
     group_->Close();

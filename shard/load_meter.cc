@@ -13,4 +13,10 @@ absl::Status LoadMeter::Add(uint64_t bytes) {
                                                   progress_.bytes_total, " bytes of the shard loaded"));
 }
 
+void LoadMeter::NoteOnce(const std::string& line) {
+  MutexLock lock(mu_);
+  if (note_ && !has_noted_) note_(line);
+  has_noted_ = true;
+}
+
 }  // namespace engram

@@ -11,7 +11,7 @@ namespace {
 absl::StatusOr<LoadedRank> LoadHere(Collective& collective, const Checkpoint& checkpoint,
                                     const EngineOptions& options) {
   LoadMeter meter(Shard::BytesOf(checkpoint.geometry, collective.rank(), collective.ranks()), options.progress,
-                  DeadlineAfter(options.load_timeout));
+                  DeadlineAfter(options.load_timeout), options.note);
   return LoadRank(collective, checkpoint, options, meter);
 }
 

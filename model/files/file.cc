@@ -87,7 +87,9 @@ absl::Status File::ReadExactly(uint64_t offset, void* out, size_t bytes) const {
   for (size_t done = 0; done < bytes;) {
     const ssize_t count = ::pread(descriptor_, position + done, bytes - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return SystemError(errno, path_, "read");
+    if (count < 0) {
+      return SystemError(errno, path_, absl::StrCat("read ", bytes - done, " bytes at offset ", offset + done).c_str());
+    }
     if (count == 0) {
       return absl::DataLossError(absl::StrCat(path_, ": ends at offset ", offset + done, ", but ", bytes,
                                               " bytes are needed from offset ", offset));

@@ -23,8 +23,8 @@ namespace engram {
 class GpuTable : public Table {
  public:
   // Rows `range` (not empty) for `device`, placement DEVICE or HOST_PINNED. Beside the rows the host's peak is two
-  // blocks of BlockRows for DEVICE and one for HOST_PINNED. RESOURCE_EXHAUSTED when the rows do not fit, DATA_LOSS when
-  // a file changes meanwhile, UNAVAILABLE when the device does not answer; errors of LoadMeter::Add.
+  // blocks of UploadRows for DEVICE and 1/16 of the rows for HOST_PINNED. RESOURCE_EXHAUSTED when the rows do not fit,
+  // DATA_LOSS when a file changes meanwhile, UNAVAILABLE when the device does not answer; errors of LoadMeter::Add.
   static absl::StatusOr<std::unique_ptr<Table>> Load(Placement placement, TableSource source, ShardRange range,
                                                      int device, LoadMeter& meter);
 

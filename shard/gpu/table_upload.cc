@@ -27,21 +27,15 @@ absl::StatusOr<Block> MakeBlock(int device, uint64_t bytes, bool splits) {
   return block;
 }
 
-uint64_t BytesOf(const std::vector<FileRows>& files, uint64_t rows) {
-  uint64_t bytes = 0;
-  for (const FileRows& file : files) bytes += file.BytesOf(rows);
-  return bytes;
-}
-
 // One shard's way up. Blocks and stream are given back after whatever is still being copied.
 class Upload {
  public:
   static absl::StatusOr<Upload> Prepare(std::vector<FileRows> files, uint64_t block_rows, int device) {
     const bool splits = std::any_of(files.begin(), files.end(), [](const FileRows& file) { return !file.IsInPlace(); });
     ENGRAM_ASSIGN_OR_RETURN(Stream stream, Stream::Create(device));
-    Upload upload(std::move(files), std::move(stream));
+    Upload upload(std::move(files), block_rows, std::move(stream));
     for (Block& block : upload.blocks_) {
-      ENGRAM_ASSIGN_OR_RETURN(block, MakeBlock(device, BytesOf(upload.files_, block_rows), splits));
+      ENGRAM_ASSIGN_OR_RETURN(block, MakeBlock(device, RoomFor(upload.files_, block_rows), splits));
     }
     return upload;
   }
@@ -52,33 +46,35 @@ class Upload {
     ENGRAM_RETURN_IF_ERROR(block.copied.Await("the copy of a block of rows", DeadlineAfter(copy_timeout)));
     uint64_t begin = 0;
     for (const FileRows& file : files_) {
-      ENGRAM_RETURN_IF_ERROR(file.Read(first, rows, block.pinned.data() + begin));
-      ENGRAM_RETURN_IF_ERROR(file.IsInPlace() ? Copy(file, block, begin, at, rows)
-                                              : Split(file, block, begin, at, rows));
-      begin += file.BytesOf(rows);
+      ENGRAM_ASSIGN_OR_RETURN(const std::byte* from, file.Read(first, rows, block.pinned.data() + begin));
+      ENGRAM_RETURN_IF_ERROR(file.IsInPlace() ? Copy(file, from, at, rows)
+                                              : Split(file, from, block.split.data() + begin, at, rows));
+      begin += file.RoomFor(block_rows_);
     }
     return block.copied.Record(stream_);
   }
+
+  const std::vector<FileRows>& files() const { return files_; }
 
   absl::Status Finish(absl::Duration copy_timeout) const {
     return stream_.Await("the copy of the last rows", DeadlineAfter(copy_timeout));
   }
 
  private:
-  Upload(std::vector<FileRows> files, Stream stream) : files_(std::move(files)), stream_(std::move(stream)) {}
+  Upload(std::vector<FileRows> files, uint64_t block_rows, Stream stream)
+      : files_(std::move(files)), block_rows_(block_rows), stream_(std::move(stream)) {}
 
-  // Bytes [begin, ...) of the block, as they are.
-  absl::Status Copy(const FileRows& file, const Block& block, uint64_t begin, uint64_t at, uint64_t rows) const {
-    ENGRAM_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(file.pieces[0].to + at * file.width, block.pinned.data() + begin,
-                                                file.BytesOf(rows), cudaMemcpyHostToDevice, stream_.get()));
+  // What was read, as it is.
+  absl::Status Copy(const FileRows& file, const std::byte* from, uint64_t at, uint64_t rows) const {
+    ENGRAM_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(file.pieces[0].to + at * file.width, from, file.BytesOf(rows),
+                                                cudaMemcpyHostToDevice, stream_.get()));
     return absl::OkStatus();
   }
 
   // The bus moves long runs well and short ones badly: whole rows go up, and are taken apart there.
-  absl::Status Split(const FileRows& file, const Block& block, uint64_t begin, uint64_t at, uint64_t rows) const {
-    std::byte* packed = block.split.data() + begin;
-    ENGRAM_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(packed, block.pinned.data() + begin, file.BytesOf(rows),
-                                                cudaMemcpyHostToDevice, stream_.get()));
+  absl::Status Split(const FileRows& file, const std::byte* from, std::byte* packed, uint64_t at, uint64_t rows) const {
+    ENGRAM_RETURN_IF_CUDA_ERROR(
+        cudaMemcpyAsync(packed, from, file.BytesOf(rows), cudaMemcpyHostToDevice, stream_.get()));
     for (const RowPiece& piece : file.pieces) {
       ENGRAM_RETURN_IF_CUDA_ERROR(cudaMemcpy2DAsync(piece.to + at * piece.to_stride, piece.to_stride, packed + piece.at,
                                                     file.stride, piece.width, rows, cudaMemcpyDeviceToDevice,
@@ -88,6 +84,7 @@ class Upload {
   }
 
   std::vector<FileRows> files_;
+  uint64_t block_rows_;
   Stream stream_;
   std::array<Block, 2> blocks_;
   size_t turn_ = 0;
@@ -99,11 +96,12 @@ absl::Status UploadRows(TableSource& source, ShardRange range, RowPlaces places,
                         absl::Duration copy_timeout) {
   AdviseSequential(source);
   const uint64_t row_bytes = source.codes.width + source.scales.width;
-  const uint64_t block_rows = BlockRows(source, range.end - range.begin);
-  ENGRAM_ASSIGN_OR_RETURN(Upload upload, Upload::Prepare(FilesOf(source, places), block_rows, device));
-  for (uint64_t first = range.begin; first < range.end; first += block_rows) {
-    const uint64_t rows = std::min(block_rows, range.end - first);
+  const BlockSize size = BlockSizeFor(source, range.end - range.begin, 1);
+  ENGRAM_ASSIGN_OR_RETURN(Upload upload, Upload::Prepare(FilesOf(source, places, size.direct), size.rows, device));
+  for (uint64_t first = range.begin; first < range.end; first += size.rows) {
+    const uint64_t rows = std::min(size.rows, range.end - first);
     ENGRAM_RETURN_IF_ERROR(upload.Load(first, first - range.begin, rows, copy_timeout));
+    if (first == range.begin) NoteRefusals(upload.files(), meter);
     ENGRAM_RETURN_IF_ERROR(meter.Add(rows * row_bytes));
   }
   ENGRAM_RETURN_IF_ERROR(upload.Finish(copy_timeout));

@@ -11,8 +11,9 @@
 
 namespace engram {
 
-// Rows `range` (not empty) of `source` to `places` in the memory of `device`, through two pinned blocks of BlockRows:
-// one is read from the files while the other is copied. Nothing else of the rows is on the host.
+// Rows `range` (not empty) of `source` to `places` in the memory of `device`, through two pinned blocks: one is
+// read from the files while the other is copied, each of 8 MiB and 1/16 of the rows at most. Nothing else of the rows
+// is on the host.
 //
 // RESOURCE_EXHAUSTED without memory for the blocks, DATA_LOSS when a file changes meanwhile, UNAVAILABLE when a copy is
 // not done `copy_timeout` after it is waited for; errors of LoadMeter::Add.
