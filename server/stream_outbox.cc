@@ -8,9 +8,6 @@
 namespace engram {
 namespace {
 
-// A message that waits in the transport must not keep others from what flow control leaves.
-constexpr size_t kWaitingBytesMax = size_t{16} << 10;
-
 uint64_t RefusalBytes(const v1::StepReply& reply) { return kRefusalBytes + reply.message().size(); }
 
 }  // namespace
@@ -59,7 +56,7 @@ std::optional<OutMessage> StreamOutbox::Take() {
   frames.pop_front();
   Account(frame);
   std::string head = EncodeUpToPayload(frame);
-  const bool may_wait = frame.decode && !frame.last() && frame.payload.size() <= kWaitingBytesMax;
+  const bool may_wait = frame.decode && !frame.last() && frame.payload.size() <= kWaitingPayloadMax;
   return OutMessage{std::move(head), std::move(frame.payload), may_wait};
 }
 

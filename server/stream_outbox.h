@@ -14,6 +14,9 @@
 
 namespace engram {
 
+// Of a message that waits in the transport, which must not use up what flow control leaves.
+inline constexpr size_t kWaitingPayloadMax = size_t{16} << 10;
+
 // A message for the wire: `head`, then the bytes of `payload`.
 struct OutMessage {
   std::string head;
