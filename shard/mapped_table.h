@@ -4,6 +4,7 @@
 #ifndef ENGRAM_SHARD_MAPPED_TABLE_H_
 #define ENGRAM_SHARD_MAPPED_TABLE_H_
 
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -37,8 +38,9 @@ class MappedTable : public Table {
   TableSource source_;
   const FileWindow codes_;
   const FileWindow scales_;
-  RowWriter writer_;
-  bool cold_ = false;  // the last chunk waited for the disk: ask for the next one's pages all at once
+  const RowWriter writer_;
+  // The last chunk, of any thread, waited for the disk: the next one's pages are asked for all at once.
+  std::atomic<bool> cold_ = false;
 };
 
 }  // namespace engram
