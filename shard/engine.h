@@ -51,9 +51,9 @@ struct LoadProgress {
 struct EngineOptions {
   CombineMode combine = CombineMode::kOwnerGather;
   Placement placement = Placement::kMapped;
-  std::vector<Placement> layer_placements;            // [layers], instead of `placement`; empty: that for all
-  uint64_t round_rows_max = 65536;                    // rows of one round, all blocks together
-  uint64_t reply_bytes = 0;                           // of Engine::reply_memory, where ranks can share it; 0: none
+  std::vector<Placement> layer_placements;  // [layers], instead of `placement`; empty: that for all
+  uint64_t round_rows_max = 65536;          // rows of one round, all blocks together
+  uint64_t reply_bytes = 0;                 // of Engine::reply_memory, where ranks can share it; 0: none
   // Threads of a rank that gather from HOST or MAPPED, its engine thread included: [1, 256]; 0: half of its share of
   // the processors, from 1 to 8.
   int gather_threads = 0;

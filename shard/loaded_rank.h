@@ -20,7 +20,7 @@ namespace engram {
 // `combine` works on `shard` and on the Collective it was loaded with, both on `gpu` or `pool`, whichever there is.
 struct LoadedRank {
   std::unique_ptr<GatherPool> pool;  // null on GPU ranks
-  std::unique_ptr<GpuRank> gpu;  // null on CPU ranks
+  std::unique_ptr<GpuRank> gpu;      // null on CPU ranks
   std::unique_ptr<Shard> shard;
   std::unique_ptr<Combine> combine;
 };

@@ -49,6 +49,11 @@ void MappedTable::GatherChunk(RowForm form, absl::Span<const uint64_t> rows, abs
   if (cold != cold_.load(std::memory_order_relaxed)) cold_.store(cold, std::memory_order_relaxed);
 }
 
+absl::Status MappedTable::CheckFiles() {
+  const MutexLock lock(checking_);
+  return source_.CheckUnchanged();
+}
+
 absl::Status MappedTable::Gather(RowForm form, absl::Span<const uint64_t> rows, absl::Span<const uint32_t> slots,
                                  std::byte* out) {
   const bool finished = RunGuardedFromBusError([&] {
@@ -58,7 +63,7 @@ absl::Status MappedTable::Gather(RowForm form, absl::Span<const uint64_t> rows, 
     }
   });
   // Asked after the copy: a file rewritten before or meanwhile shows now.
-  ENGRAM_RETURN_IF_ERROR(source_.CheckUnchanged());
+  ENGRAM_RETURN_IF_ERROR(CheckFiles());
   if (finished) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("cannot read rows of [", range().begin, ", ", range().end, ") from ",
                                           source_.codes.file.path(), " and ", source_.scales.file.path()));

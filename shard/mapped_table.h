@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "model/mutex.h"
 #include "shard/file_window.h"
 #include "shard/row_writer.h"
 #include "shard/table.h"
@@ -33,9 +34,11 @@ class MappedTable : public Table {
         writer_(source_.codes.width) {}
 
   RowBytes Locate(uint64_t row) const;
+  absl::Status CheckFiles() ABSL_LOCKS_EXCLUDED(checking_);
   void GatherChunk(RowForm form, absl::Span<const uint64_t> rows, absl::Span<const uint32_t> slots, std::byte* out);
 
   TableSource source_;
+  Mutex checking_;  // CheckUnchanged keeps what it saw
   const FileWindow codes_;
   const FileWindow scales_;
   const RowWriter writer_;
