@@ -1,6 +1,8 @@
 // Compiled once for each kind of vectors there is: Highway includes this file again and again, with HWY_NAMESPACE and
 // the compiler's target changed.
 
+#include <algorithm>
+
 #include "model/dequantize_blocks.h"
 #include "model/number_formats.h"
 
@@ -33,7 +35,7 @@ alignas(16) constexpr uint8_t kTooLarge[16] = {0, 17, 10, 7, 4, 3, 2, 1};
 
 HWY_INLINE Values MagnitudesOf(Values codes) { return hn::And(codes, hn::Set(D16(), kE4m3Magnitude)); }
 
-// Signs and magnitudes of codes that are no NaN, under a scale in [kPlainScaleMin, kPlainScaleMax].
+// Right for codes that are no NaN, under a scale in [kPlainScaleMin, kPlainScaleMax].
 HWY_INLINE Values ConvertPlain(Values codes, Values bias) {
   const D16 d16;
   const hn::Repartition<uint8_t, D16> bytes;
@@ -60,22 +62,29 @@ HWY_INLINE Values ConvertPlainBlock(const uint8_t* HWY_RESTRICT codes, uint8_t s
   return largest;
 }
 
+bool IsPlain(uint8_t scale) { return scale >= kPlainScaleMin && scale <= kPlainScaleMax; }
+
+// The blocks that ConvertPlainBlock cannot do. Out of line, so that the loop before keeps its constants in registers.
+HWY_NOINLINE void Amend(const uint8_t* codes, const uint8_t* scales, size_t blocks, uint16_t* out) {
+  for (size_t block = 0; block < blocks; ++block, codes += kDequantizedBlock, out += kDequantizedBlock) {
+    const auto is_nan = [](uint8_t code) { return (code & kE4m3Magnitude) == kE4m3Magnitude; };
+    if (IsPlain(scales[block]) && std::none_of(codes, codes + kDequantizedBlock, is_nan)) continue;
+    DequantizeEdgeBlock(codes, scales[block], out);
+  }
+}
+
 void Dequantize(const uint8_t* HWY_RESTRICT codes, const uint8_t* HWY_RESTRICT scales, size_t blocks,
                 uint16_t* HWY_RESTRICT out) {
   const D16 d16;
   Values largest = hn::Zero(d16);
+  bool all_plain = true;
   for (size_t block = 0; block < blocks; ++block) {
     const size_t at = block * kDequantizedBlock;
-    if (scales[block] >= kPlainScaleMin && scales[block] <= kPlainScaleMax) {
-      largest = hn::Max(largest, ConvertPlainBlock(codes + at, scales[block], out + at));
-    } else {
-      DequantizeEdgeBlock(codes + at, scales[block], out + at);
-    }
+    all_plain &= IsPlain(scales[block]);
+    largest = hn::Max(largest, ConvertPlainBlock(codes + at, scales[block], out + at));
   }
-  if (hn::AllFalse(d16, hn::Eq(largest, hn::Set(d16, kE4m3Magnitude)))) return;
-  for (size_t i = 0; i < blocks * kDequantizedBlock; ++i) {
-    if ((codes[i] & kE4m3Magnitude) == kE4m3Magnitude) out[i] = kBf16Nan;
-  }
+  const bool no_nan = hn::AllFalse(d16, hn::Eq(largest, hn::Set(d16, kE4m3Magnitude)));
+  if (!all_plain || !no_nan) Amend(codes, scales, blocks, out);
 }
 
 #endif
