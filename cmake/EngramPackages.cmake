@@ -7,6 +7,18 @@ find_package(nlohmann_json REQUIRED)
 find_package(ICU REQUIRED COMPONENTS uc)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 
+# The preset `gpu` builds where it may be missing: loops that the compiler makes vector code of do its work then.
+if(ENGRAM_HIGHWAY STREQUAL "ON")
+  find_package(hwy 1.0.3 REQUIRED)
+elseif(ENGRAM_HIGHWAY STREQUAL "AUTO")
+  find_package(hwy 1.0.3 QUIET)
+elseif(NOT ENGRAM_HIGHWAY STREQUAL "OFF")
+  message(FATAL_ERROR "ENGRAM_HIGHWAY is ${ENGRAM_HIGHWAY}; it can be AUTO, ON or OFF")
+endif()
+if(NOT hwy_FOUND)
+  message(STATUS "Highway: not used (ENGRAM_HIGHWAY=${ENGRAM_HIGHWAY})")
+endif()
+
 if(ENGRAM_SERVER)
   find_package(spdlog REQUIRED)
   find_package(Protobuf REQUIRED)

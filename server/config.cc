@@ -133,6 +133,7 @@ EngineOptions EngineOptionsOf(const v1::ServerConfig& config, const Geometry& ge
   options.round_rows_max = config.scheduling().round_bytes_max() / geometry.packed_row_bytes();
   // Two rounds in flight and as much on its way out. Replies beyond it, to clients that read slowly, lie elsewhere.
   options.reply_bytes = std::max(kReplyBytesLeast, 4 * config.scheduling().round_bytes_max());
+  options.gather_threads = static_cast<int>(sharding.gather_threads());  // 0 where it is absent: the rank decides
   options.round_timeout = absl::Milliseconds(sharding.round_timeout_ms());
   options.heartbeat = absl::Milliseconds(sharding.heartbeat_ms());
   options.load_timeout = absl::Milliseconds(sharding.load_timeout_ms());

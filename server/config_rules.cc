@@ -28,6 +28,7 @@ constexpr uint64_t kHourMs = 3600 * 1000;
 // What every gRPC client takes without being told otherwise.
 constexpr uint64_t kClientMessageBytes = 4 * kMiB;
 constexpr size_t kNameBytesMax = 256;
+constexpr uint32_t kGatherThreadsMax = 256;
 
 struct NumberRule {
   const char* group;
@@ -154,6 +155,15 @@ absl::Status ValidateEnums(const v1::ServerConfig& config) {
   return absl::OkStatus();
 }
 
+// Has no default here: a rank derives it from the processors it finds.
+absl::Status ValidateGatherThreads(const v1::ServerConfig& config) {
+  const v1::Sharding& sharding = config.sharding();
+  const bool bounded = sharding.gather_threads() >= 1 && sharding.gather_threads() <= kGatherThreadsMax;
+  if (!sharding.has_gather_threads() || bounded) return absl::OkStatus();
+  return RefuseNumber("sharding.gather_threads", sharding.gather_threads(),
+                      absl::StrCat("in [1, ", kGatherThreadsMax, "], or absent"));
+}
+
 bool IsOnGpu(v1::Placement placement) { return placement == v1::DEVICE || placement == v1::HOST_PINNED; }
 
 // Whether the layers are all on one side depends on the model's layers: ValidateForModel.
@@ -216,7 +226,8 @@ void FillDefaults(v1::ServerConfig& config) {
 }
 
 absl::Status ValidateConfig(const v1::ServerConfig& config) {
-  for (const auto check : {ValidateNumbers, ValidatePairs, ValidateEnums, ValidateLayers, ValidateTexts}) {
+  for (const auto check :
+       {ValidateNumbers, ValidateGatherThreads, ValidatePairs, ValidateEnums, ValidateLayers, ValidateTexts}) {
     if (absl::Status status = check(config); !status.ok()) return status;
   }
   return absl::OkStatus();

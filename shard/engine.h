@@ -51,9 +51,12 @@ struct LoadProgress {
 struct EngineOptions {
   CombineMode combine = CombineMode::kOwnerGather;
   Placement placement = Placement::kMapped;
-  std::vector<Placement> layer_placements;            // [layers], instead of `placement`; empty: that for all
-  uint64_t round_rows_max = 65536;                    // rows of one round, all blocks together
-  uint64_t reply_bytes = 0;                           // of Engine::reply_memory, where ranks can share it; 0: none
+  std::vector<Placement> layer_placements;  // [layers], instead of `placement`; empty: that for all
+  uint64_t round_rows_max = 65536;          // rows of one round, all blocks together
+  uint64_t reply_bytes = 0;                 // of Engine::reply_memory, where ranks can share it; 0: none
+  // Threads of a rank that gather from HOST or MAPPED, its engine thread included: [1, 256]; 0: half of its share of
+  // the processors, from 1 to 8.
+  int gather_threads = 0;
   absl::Duration round_timeout = absl::Seconds(10);   // a round not finished by then is lost, and with it the job
   absl::Duration heartbeat = absl::Seconds(1);        // how often the front end promises a round or a Heartbeat
   absl::Duration load_timeout = absl::Hours(1);       // all ranks must have loaded by then

@@ -1,6 +1,9 @@
 #include "shard/host_table.h"
 
+#include <vector>
+
 #include "model/files/errors.h"
+#include "shard/numa_nodes.h"
 #include "shard/stream_loader.h"
 
 namespace engram {
@@ -10,6 +13,9 @@ absl::StatusOr<std::unique_ptr<Table>> HostTable::Load(TableSource source, Shard
   absl::StatusOr<AnonymousMemory> memory =
       AnonymousMemory::Allocate((range.end - range.begin) * row_bytes, "placement HOST");
   if (!memory.ok()) return memory.status();
+  // One rank whose threads run on several nodes: any row is as far from one as from the other (docs/gather.md).
+  const std::vector<int> nodes = NodesOfThisThread();
+  if (nodes.size() > 1) InterleaveOver(nodes, {memory->data(), memory->size()});
   std::byte* codes = memory->data();
   ENGRAM_RETURN_IF_ERROR(LoadRows(source, range, {codes, row_bytes, codes + source.codes.width, row_bytes}, meter));
   return std::unique_ptr<Table>(new HostTable(range, source.codes.width, *std::move(memory)));

@@ -32,7 +32,7 @@ class HostTable : public Table {
       : Table(range), memory_(std::move(memory)), writer_(head_dim) {}
 
   const AnonymousMemory memory_;  // [end - begin, packed_row_bytes]
-  RowWriter writer_;
+  const RowWriter writer_;
 };
 
 }  // namespace engram

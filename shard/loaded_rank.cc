@@ -62,6 +62,17 @@ absl::Status CheckPlacements(const EngineOptions& options, const Geometry& geome
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<GatherPool>> StartPool(const Collective& collective, const EngineOptions& options) {
+  const int threads =
+      options.gather_threads != 0 ? options.gather_threads : DefaultGatherThreads(collective.local_ranks());
+  ENGRAM_ASSIGN_OR_RETURN(std::unique_ptr<GatherPool> pool, GatherPool::Start(threads));
+  if (options.note) {
+    options.note(
+        absl::StrCat("rank ", collective.rank(), " gathers with ", threads, threads == 1 ? " thread" : " threads"));
+  }
+  return pool;
+}
+
 // The GPU of this rank, with room for its share.
 absl::StatusOr<std::unique_ptr<GpuRank>> OpenGpu(const Collective& collective, const Checkpoint& checkpoint,
                                                  const EngineOptions& options) {
@@ -86,14 +97,16 @@ absl::Status Prepare(const Collective& collective, const Checkpoint& checkpoint,
   ENGRAM_RETURN_IF_ERROR(CheckPlacements(options, checkpoint.geometry));
   if (options.OnGpu()) {
     ENGRAM_ASSIGN_OR_RETURN(rank.gpu, OpenGpu(collective, checkpoint, options));
+  } else {
+    ENGRAM_ASSIGN_OR_RETURN(rank.pool, StartPool(collective, options));
   }
   return absl::OkStatus();
 }
 
 absl::Status Load(Collective& collective, const Checkpoint& checkpoint, const EngineOptions& options, LoadMeter& meter,
                   LoadedRank& rank) {
-  ENGRAM_ASSIGN_OR_RETURN(
-      rank.shard, Shard::Load(checkpoint, options, rank.gpu.get(), collective.rank(), collective.ranks(), meter));
+  ENGRAM_ASSIGN_OR_RETURN(rank.shard, Shard::Load(checkpoint, options, rank.gpu.get(), collective.rank(),
+                                                  collective.ranks(), meter, rank.pool.get()));
   const uint64_t rows_max = options.round_rows_max;
   absl::StatusOr<std::unique_ptr<Combine>> combine =
       rank.gpu == nullptr ? MakeCombine(options.combine, collective, *rank.shard, rows_max, options.reply_bytes)

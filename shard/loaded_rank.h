@@ -10,15 +10,17 @@
 #include "shard/collective.h"
 #include "shard/combine.h"
 #include "shard/engine.h"
+#include "shard/gather_pool.h"
 #include "shard/gpu_backend.h"
 #include "shard/load_meter.h"
 #include "shard/shard.h"
 
 namespace engram {
 
-// `combine` works on `shard` and on the Collective it was loaded with, both on `gpu` where there is one.
+// `combine` works on `shard` and on the Collective it was loaded with, both on `gpu` or `pool`, whichever there is.
 struct LoadedRank {
-  std::unique_ptr<GpuRank> gpu;  // null on CPU ranks
+  std::unique_ptr<GatherPool> pool;  // null on GPU ranks
+  std::unique_ptr<GpuRank> gpu;      // null on CPU ranks
   std::unique_ptr<Shard> shard;
   std::unique_ptr<Combine> combine;
 };

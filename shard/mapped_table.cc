@@ -38,14 +38,20 @@ RowBytes MappedTable::Locate(uint64_t row) const {
 void MappedTable::GatherChunk(RowForm form, absl::Span<const uint64_t> rows, absl::Span<const uint32_t> slots,
                               std::byte* out) {
   const auto begin = std::chrono::steady_clock::now();
-  if (cold_) {
+  if (cold_.load(std::memory_order_relaxed)) {
     for (uint64_t row : rows) {
       codes_.ReadAhead((row - range().begin) * source_.codes.stride, source_.codes.width);
       scales_.ReadAhead((row - range().begin) * source_.scales.stride, source_.scales.width);
     }
   }
   writer_.WriteAll(form, rows, slots, out, [this](uint64_t row) { return Locate(row); });
-  cold_ = std::chrono::steady_clock::now() - begin > kColdRowTime * rows.size();
+  const bool cold = std::chrono::steady_clock::now() - begin > kColdRowTime * rows.size();
+  if (cold != cold_.load(std::memory_order_relaxed)) cold_.store(cold, std::memory_order_relaxed);
+}
+
+absl::Status MappedTable::CheckFiles() {
+  const MutexLock lock(checking_);
+  return source_.CheckUnchanged();
 }
 
 absl::Status MappedTable::Gather(RowForm form, absl::Span<const uint64_t> rows, absl::Span<const uint32_t> slots,
@@ -57,7 +63,7 @@ absl::Status MappedTable::Gather(RowForm form, absl::Span<const uint64_t> rows, 
     }
   });
   // Asked after the copy: a file rewritten before or meanwhile shows now.
-  ENGRAM_RETURN_IF_ERROR(source_.CheckUnchanged());
+  ENGRAM_RETURN_IF_ERROR(CheckFiles());
   if (finished) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("cannot read rows of [", range().begin, ", ", range().end, ") from ",
                                           source_.codes.file.path(), " and ", source_.scales.file.path()));

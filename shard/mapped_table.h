@@ -4,10 +4,12 @@
 #ifndef ENGRAM_SHARD_MAPPED_TABLE_H_
 #define ENGRAM_SHARD_MAPPED_TABLE_H_
 
+#include <atomic>
 #include <memory>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "model/mutex.h"
 #include "shard/file_window.h"
 #include "shard/row_writer.h"
 #include "shard/table.h"
@@ -32,13 +34,16 @@ class MappedTable : public Table {
         writer_(source_.codes.width) {}
 
   RowBytes Locate(uint64_t row) const;
+  absl::Status CheckFiles() ABSL_LOCKS_EXCLUDED(checking_);
   void GatherChunk(RowForm form, absl::Span<const uint64_t> rows, absl::Span<const uint32_t> slots, std::byte* out);
 
   TableSource source_;
+  Mutex checking_;  // CheckUnchanged keeps what it saw
   const FileWindow codes_;
   const FileWindow scales_;
-  RowWriter writer_;
-  bool cold_ = false;  // the last chunk waited for the disk: ask for the next one's pages all at once
+  const RowWriter writer_;
+  // The last chunk, of any thread, waited for the disk: the next one's pages are asked for all at once.
+  std::atomic<bool> cold_ = false;
 };
 
 }  // namespace engram

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "absl/types/span.h"
 #include "shard/engine.h"
@@ -19,21 +18,18 @@ struct RowBytes {
   const uint8_t* scales = nullptr;
 };
 
-inline void Prefetch(const uint8_t* bytes, size_t count) {
+// Always inlined: GCC takes a function that only prefetches for one without effect, and leaves out calls of it.
+[[gnu::always_inline]] inline void Prefetch(const uint8_t* bytes, size_t count) {
   constexpr size_t kCacheLine = 64;
   constexpr size_t kPrefetchedMax = 1024;  // the hardware follows longer rows by itself
   for (size_t at = 0; at < std::min(count, kPrefetchedMax); at += kCacheLine) __builtin_prefetch(bytes + at);
   __builtin_prefetch(bytes + count - 1);
 }
 
-// For rows of one width. Not thread-safe (scratch).
+// For rows of one width. Thread-safe.
 class RowWriter {
  public:
-  explicit RowWriter(uint32_t head_dim)
-      : head_dim_(head_dim),
-        scratch_(head_dim),
-        batch_rows_(std::max<size_t>(kBatchBytes / packed_bytes(), 1)),
-        batch_(batch_rows_ * packed_bytes()) {}
+  explicit RowWriter(uint32_t head_dim) : head_dim_(head_dim) {}
 
   uint32_t head_dim() const { return head_dim_; }
   uint32_t scales() const { return head_dim_ / kScaleBlock; }
@@ -41,10 +37,10 @@ class RowWriter {
   size_t bytes(RowForm form) const { return form == RowForm::kPacked ? packed_bytes() : size_t{2} * head_dim_; }
 
   // bytes(form) bytes to `out`, which may be unaligned.
-  void Write(RowForm form, RowBytes row, std::byte* out);
+  void Write(RowForm form, RowBytes row, std::byte* out) const;
 
   // A row that lies packed.
-  void WritePacked(RowForm form, const std::byte* packed, std::byte* out) {
+  void WritePacked(RowForm form, const std::byte* packed, std::byte* out) const {
     const auto* codes = reinterpret_cast<const uint8_t*>(packed);
     Write(form, {codes, codes + head_dim_}, out);
   }
@@ -53,39 +49,34 @@ class RowWriter {
   // Nothing here owns anything: a bus error may leave it by a jump.
   template <typename Locate>
   void WriteAll(RowForm form, absl::Span<const uint64_t> rows, absl::Span<const uint32_t> slots, std::byte* out,
-                const Locate& locate) {
+                const Locate& locate) const {
     const size_t width = bytes(form);
-    const auto place = [=](size_t i) { return out + (slots.empty() ? i : size_t{slots[i]}) * width; };
-    const auto next = [&](size_t i) {
-      if (i + kRowsAhead < rows.size()) PrefetchRow(locate(rows[i + kRowsAhead]));
-      return locate(rows[i]);
-    };
-    if (form == RowForm::kPacked) {
-      for (size_t i = 0; i < rows.size(); ++i) Write(form, next(i), place(i));
-      return;
-    }
-    // To convert a row takes so many instructions that the processor, waiting for its first byte, does not get to the
-    // next one. Copies are short: many of them wait at once.
-    for (size_t begin = 0; begin < rows.size(); begin += batch_rows_) {
-      const size_t count = std::min(batch_rows_, rows.size() - begin);
-      for (size_t i = 0; i < count; ++i) Write(RowForm::kPacked, next(begin + i), batch_.data() + i * packed_bytes());
-      for (size_t i = 0; i < count; ++i) WritePacked(form, batch_.data() + i * packed_bytes(), place(begin + i));
+    PrefetchRows(rows, 0, kRowsAhead, locate);
+    for (size_t begin = 0; begin < rows.size(); begin += kBurstRows) {
+      PrefetchRows(rows, begin + kRowsAhead, kBurstRows, locate);
+      const size_t end = std::min(begin + kBurstRows, rows.size());
+      for (size_t i = begin; i < end; ++i) {
+        Write(form, locate(rows[i]), out + (slots.empty() ? i : size_t{slots[i]}) * width);
+      }
     }
   }
 
  private:
-  static constexpr size_t kRowsAhead = 12;
-  static constexpr size_t kBatchBytes = size_t{16} << 10;  // half of a first-level cache
+  // How both were found: docs/gather.md. A row of 264 bytes is 5 cache lines.
+  static constexpr size_t kBurstRows = 4;  // asked for at once, so that their waits overlap, then written
+  static constexpr size_t kRowsAhead = 8;
 
-  void PrefetchRow(RowBytes row) const {
-    Prefetch(row.codes, head_dim_);
-    Prefetch(row.scales, scales());
+  template <typename Locate>
+  [[gnu::always_inline]] void PrefetchRows(absl::Span<const uint64_t> rows, size_t begin, size_t count,
+                                           const Locate& locate) const {
+    for (size_t i = begin; i < std::min(begin + count, rows.size()); ++i) {
+      const RowBytes row = locate(rows[i]);
+      Prefetch(row.codes, head_dim_);
+      Prefetch(row.scales, scales());
+    }
   }
 
   const uint32_t head_dim_;
-  std::vector<uint16_t> scratch_;  // a bf16 row whose destination is odd
-  const size_t batch_rows_;
-  std::vector<std::byte> batch_;  // packed rows about to be converted
 };
 
 }  // namespace engram

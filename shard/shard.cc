@@ -8,13 +8,14 @@
 namespace engram {
 
 absl::StatusOr<std::unique_ptr<Shard>> Shard::Load(const Checkpoint& checkpoint, const EngineOptions& options,
-                                                   GpuRank* gpu, int rank, int ranks, LoadMeter& meter) {
+                                                   GpuRank* gpu, int rank, int ranks, LoadMeter& meter,
+                                                   GatherPool* pool) {
   const Geometry& geometry = checkpoint.geometry;
   std::vector<std::unique_ptr<Table>> tables;
   for (size_t layer = 0; layer < geometry.layers(); ++layer) {
     const ShardRange range = ShardOf(geometry.rows[layer], static_cast<size_t>(rank), static_cast<size_t>(ranks));
     absl::StatusOr<std::unique_ptr<Table>> table =
-        MakeTable(options.PlacementOf(layer), checkpoint.tables[layer], range, geometry.head_dim, meter, gpu);
+        MakeTable(options.PlacementOf(layer), checkpoint.tables[layer], range, geometry.head_dim, meter, gpu, pool);
     if (!table.ok()) return Annotate(table.status(), absl::StrCat("layer ", geometry.layer_ids[layer]));
     tables.push_back(*std::move(table));
   }

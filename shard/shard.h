@@ -18,15 +18,18 @@
 
 namespace engram {
 
+class GatherPool;
 class GpuRank;  // gpu_backend.h
 
 // Loaded once; used by its rank's engine thread.
 class Shard {
  public:
   // Rank `rank` of `ranks`. Errors of MakeTable, with the layer named.
-  // `gpu`: where the placements are on one; it must outlive the shard.
+  // `gpu`: where the placements are on one; `pool`: threads that gather where they are not, null for the engine thread
+  // alone. Both must outlive the shard.
   static absl::StatusOr<std::unique_ptr<Shard>> Load(const Checkpoint& checkpoint, const EngineOptions& options,
-                                                     GpuRank* gpu, int rank, int ranks, LoadMeter& meter);
+                                                     GpuRank* gpu, int rank, int ranks, LoadMeter& meter,
+                                                     GatherPool* pool = nullptr);
 
   // Packed bytes of that rank's rows, all layers.
   static uint64_t BytesOf(const Geometry& geometry, int rank, int ranks);

@@ -15,7 +15,8 @@ namespace engram {
 struct DeviceRows;  // shard/gpu/device_rows.h
 
 // Rows [begin, end) of a table, wherever the placement keeps them. Loaded once, read for life; used by the engine
-// thread of its rank alone. Rows outside the range (the padding of a short last shard) are never read.
+// thread of its rank, and those on CPUs by the threads that help it to gather. Rows outside the range (the padding of a
+// short last shard) are never read.
 class Table {
  public:
   explicit Table(ShardRange range) : range_(range) {}
@@ -30,7 +31,8 @@ class Table {
   virtual const DeviceRows* device_rows() const { return nullptr; }
 
   // Writes rows[i] (ids of the whole table, all owned) in `form` to the slots[i]-th row of `out`, or to the i-th where
-  // `slots` is empty. DATA_LOSS when the file behind the rows changed; the rows written are undefined then.
+  // `slots` is empty. DATA_LOSS when the file behind the rows changed; the rows written are undefined then. Tables on
+  // CPUs may be asked by several threads at a time, each with rows of its own.
   virtual absl::Status Gather(RowForm form, absl::Span<const uint64_t> rows, absl::Span<const uint32_t> slots,
                               std::byte* out) = 0;
 

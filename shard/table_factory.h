@@ -11,12 +11,15 @@
 
 namespace engram {
 
+class GatherPool;
 class GpuRank;  // gpu_backend.h
 
-// Rows `range` of the table in `files`, where `placement` says; `gpu` for those on a GPU. Errors of TableSource::Open
+// Rows `range` of the table in `files`, where `placement` says; `gpu` for those on a GPU; the others
+// are gathered by the threads of `pool`, which must outlive them, or by the caller's alone. Errors of TableSource::Open
 // and of the placement.
 absl::StatusOr<std::unique_ptr<Table>> MakeTable(Placement placement, const TableFiles& files, ShardRange range,
-                                                 uint32_t head_dim, LoadMeter& meter, GpuRank* gpu = nullptr);
+                                                 uint32_t head_dim, LoadMeter& meter, GpuRank* gpu = nullptr,
+                                                 GatherPool* pool = nullptr);
 
 }  // namespace engram
 

@@ -39,6 +39,7 @@ OURS = ('model/', 'shard/', 'server/', 'client/', 'engram/v1/')
 # Where third-party headers may be included (tests apart).
 PRIVATE = {
     'mpi.h': ('shard/',),
+    'hwy/': ('model/dequantize_vectors.cc',),
     'grpc': ('server/grpc/', 'server/main.cc', 'client/'),
 }
 
@@ -111,6 +112,8 @@ def allowed(path, included):
         return False
     if included == 'mpi.h':
         return path.startswith(PRIVATE['mpi.h'])
+    if included.startswith('hwy/'):
+        return path.startswith(PRIVATE['hwy/'])
     if included.startswith(('grpc/', 'grpcpp/', 'grpc++/')) or included.endswith('.grpc.pb.h'):
         return path.startswith(PRIVATE['grpc'])
     return True

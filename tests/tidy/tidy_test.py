@@ -103,6 +103,7 @@ class FaultsTest(unittest.TestCase):
                              ('shard/a.cc', 'server/step.h'), ('server/a.cc', 'shard/row_plan.h'),
                              ('server/a.cc', 'client/session.h'), ('client/a.cc', 'server/step.h'),
                              ('client/a.cc', 'shard/engine.h'), ('server/a.cc', 'mpi.h'),
+                             ('model/a.cc', 'hwy/highway.h'),
                              ('server/a.cc', 'grpcpp/server.h'), ('shard/a.cc', 'grpcpp/grpcpp.h'),
                              ('server/a.cc', 'engram/v1/engram.grpc.pb.h')):
             with self.subTest(path=path, header=header):
@@ -111,6 +112,7 @@ class FaultsTest(unittest.TestCase):
     def test_includes_that_are_right(self):
         self.assert_clean({
             'model/files/a.cc': '#include "model/a.h"\n#include <vector>\n',
+            'model/dequantize_vectors.cc': '#include "hwy/highway.h"\n',
             'shard/a.cc': '#include <mpi.h>\n#include "model/a.h"\n#include "shard/b.h"\n',
             'server/a.cc': '#include "shard/engine.h"\n#include "engram/v1/engram.pb.h"\n',
             'server/grpc/a.cc': '#include <grpcpp/server.h>\n',

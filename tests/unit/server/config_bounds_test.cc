@@ -15,6 +15,8 @@ using ::testing::HasSubstr;
 TEST(ConfigBounds, NameFieldValueAndBound) {
   const BadText kBad[] = {
       {"sharding { shards: 0 }", "sharding.shards = 0: must be in [1, 1024]"},
+      {"sharding { gather_threads: 0 }", "sharding.gather_threads = 0: must be in [1, 256], or absent"},
+      {"sharding { gather_threads: 257 }", "sharding.gather_threads = 257: must be in [1, 256], or absent"},
       {"sharding { round_timeout_ms: 9 }", "sharding.round_timeout_ms = 9: must be in [10, 3600000]"},
       {"sessions { sessions_max: 0 }", "sessions.sessions_max = 0: must be in [1, 16777216]"},
       {"streams { frame_bytes_max: 65535 }", "streams.frame_bytes_max = 65535: must be in [65536, 4194304]"},
@@ -125,6 +127,7 @@ TEST(ConfigViews, PlacementsAreByLayer) {
   EXPECT_EQ(options.PlacementOf(0), Placement::kDevice);
   EXPECT_EQ(options.PlacementOf(1), Placement::kHostPinned);
   EXPECT_TRUE(options.OnGpu());
+  EXPECT_EQ(options.gather_threads, 0);  // absent: the rank decides
   config->mutable_scheduling()->set_round_bytes_max(100 << 20);
   EXPECT_EQ(EngineOptionsOf(*config, FullSize()).reply_bytes, 400u << 20);
 }
@@ -132,7 +135,7 @@ TEST(ConfigViews, PlacementsAreByLayer) {
 TEST(ConfigViews, CarryTheFields) {
   auto config = ParseConfig(
       "sharding { combine: ALL_REDUCE_BF16 placement: HOST round_timeout_ms: 20 heartbeat_ms: 30 "
-      "load_timeout_ms: 4000 } scheduling { round_bytes_max: 264000 } "
+      "load_timeout_ms: 4000 gather_threads: 5 } scheduling { round_bytes_max: 264000 } "
       "sessions { history_bytes_max: 2000000 tokens_max: 77 sessions_max: 5 client_share_percent: 30 }",
       "x");
   ASSERT_TRUE(config.ok());
@@ -145,6 +148,7 @@ TEST(ConfigViews, CarryTheFields) {
   EXPECT_EQ(options.round_timeout, absl::Milliseconds(20));
   EXPECT_EQ(options.heartbeat, absl::Milliseconds(30));
   EXPECT_EQ(options.load_timeout, absl::Seconds(4));
+  EXPECT_EQ(options.gather_threads, 5);
   const SessionLimits limits = SessionLimitsOf(*config);
   EXPECT_EQ(limits.history_bytes_max, 2000000u);
   EXPECT_EQ(limits.tokens_max, 77u);

@@ -104,6 +104,45 @@ TEST_P(RandomEngine, AgreesWithTheDumbReaderOver200Rounds) {
 INSTANTIATE_TEST_SUITE_P(All, RandomEngine,
                          testing::Combine(testing::Values(1, 2, 3, 4, 7, 11), testing::ValuesIn(kModes)));
 
+// Rounds of so many rows that threads share them.
+class ThreadedEngine : public testing::TestWithParam<std::tuple<int, CombineMode>> {};
+
+TEST_P(ThreadedEngine, AgreesWithTheDumbReader) {
+  const auto [threads, mode] = GetParam();
+  const TempFolder folder;
+  const Checkpoint checkpoint = WriteSyntheticCheckpoint(folder, FileLayout::kApart, 32, {997});
+  for (const Placement placement : {Placement::kHost, Placement::kMapped}) {
+    for (const int ranks : {1, 2}) {
+      EngineOptions options = OptionsOf(mode, placement);
+      options.gather_threads = threads;
+      Running running(checkpoint, ranks, options);
+      ASSERT_EQ(running.started, absl::OkStatus());
+      for (const RowForm form : {RowForm::kPacked, RowForm::kBf16}) {
+        if (!Serves(mode, form)) continue;
+        RoundCase round(checkpoint);
+        std::vector<uint64_t> ids(4000);
+        for (size_t i = 0; i < ids.size(); ++i) ids[i] = i * 367 % 997;
+        round.Add(0, form, std::move(ids), ranks == 1);
+        ASSERT_EQ(round.Run(*running.engine), absl::OkStatus());
+        round.ExpectRows(mode, ranks);
+      }
+      EXPECT_EQ(running.engine->Stop(), absl::OkStatus());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ThreadedEngine, testing::Combine(testing::Values(1, 2, 5), testing::ValuesIn(kModes)));
+
+TEST(GatherThreads, OutOfBoundsAreRefused) {
+  const TempFolder folder;
+  const Checkpoint checkpoint = WriteSyntheticCheckpoint(folder, FileLayout::kApart, 32, {9});
+  EngineOptions options = OptionsOf(CombineMode::kOwnerGather, Placement::kHost);
+  options.gather_threads = 257;
+  const Running running(checkpoint, 1, options);
+  EXPECT_EQ(running.started.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(running.started.message()), HasSubstr("gather_threads is 257, must be in [1, 256]"));
+}
+
 // Replies in memory that the ranks share: all of a round, or only some of it, which then goes by messages.
 class SharedReplies : public testing::TestWithParam<std::tuple<int, uint64_t>> {};
 

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 
 #include "shard/file_window.h"
+#include "shard/gather_pool.h"
 #include "shard/table_factory.h"
 #include "tests/contract/table_contract.h"
 
@@ -12,7 +14,12 @@ std::string MissingForTables() { return ""; }
 
 absl::StatusOr<std::unique_ptr<Table>> MakeTableOfTest(Placement placement, const TableFiles& files, ShardRange range,
                                                        uint32_t head_dim, LoadMeter& meter) {
-  return MakeTable(placement, files, range, head_dim, meter);
+  // Tables must not outlive it.
+  static GatherPool* const pool = [] {
+    const char* threads = std::getenv("ENGRAM_TEST_GATHER_THREADS");
+    return GatherPool::Start(threads == nullptr ? 1 : std::atoi(threads), 1)->release();
+  }();
+  return MakeTable(placement, files, range, head_dim, meter, nullptr, pool);
 }
 
 namespace {
