@@ -1,5 +1,8 @@
 #include "server/mapped_segment.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -59,6 +62,32 @@ absl::Status CheckBytes(uint64_t bytes, uint64_t bytes_max) {
   return absl::ResourceExhaustedError(
       absl::StrCat("bytes = ", bytes, ": at most ", bytes_max, " (shared_memory.segment_bytes_max)"));
 }
+
+#if defined(__SSE2__)
+constexpr size_t kLineBytes = 64;
+constexpr size_t kPastCachesBytes = size_t{256} << 10;
+
+// Frames of larger steps go past the caches: nothing here reads them again, and the rows that are gathered next need
+// the room. Small ones stay there for the client, which waits for them.
+void Copy(std::byte* to, const std::byte* from, size_t bytes) {
+  if (bytes < kPastCachesBytes) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  size_t at = (kLineBytes - reinterpret_cast<uintptr_t>(to) % kLineBytes) % kLineBytes;
+  std::memcpy(to, from, at);
+  for (; at + kLineBytes <= bytes; at += kLineBytes) {
+    for (size_t i = at; i < at + kLineBytes; i += sizeof(__m128i)) {
+      const __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), word);
+    }
+  }
+  std::memcpy(to + at, from + at, bytes - at);
+  _mm_sfence();  // before the client is told
+}
+#else
+void Copy(std::byte* to, const std::byte* from, size_t bytes) { std::memcpy(to, from, bytes); }
+#endif
 
 absl::Status StatusOfErrno(int error, const std::string& what) {
   const std::string message = absl::StrCat(what, ": ", std::strerror(error));
@@ -128,7 +157,7 @@ MappedSegment::~MappedSegment() { munmap(data_, bytes_); }
 absl::Status MappedSegment::Write(uint64_t offset, absl::Span<const std::byte> data) {
   ENGRAM_CHECK(offset <= bytes_ && data.size() <= bytes_ - offset);
   std::byte* const to = data_ + offset;
-  if (RunGuardedFromBusError([to, data] { std::memcpy(to, data.data(), data.size()); })) return absl::OkStatus();
+  if (RunGuardedFromBusError([to, data] { Copy(to, data.data(), data.size()); })) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("segment \"", absl::CEscape(name_), "\" could not take ", data.size(),
                                           " bytes at offset ", offset,
                                           ": it is smaller than it was, or its host has no memory for it"));

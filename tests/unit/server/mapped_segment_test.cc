@@ -42,6 +42,26 @@ TEST(MappedSegment, WritesWhereItIsTold) {
   EXPECT_EQ(object.Read(4094, 6), std::string("\0rows\0", 6));
 }
 
+// Around the size from which on caches are passed by, at every place within a cache line.
+TEST(MappedSegment, WritesWholeFrames) {
+  constexpr uint64_t kLarge = 300000;
+  SegmentObject object(2 * kLarge);
+  const auto segment = MappedSegment::Open(object.name(), 2 * kLarge, Rules());
+  ASSERT_TRUE(segment.ok()) << segment.status();
+  std::string rows(kLarge + 128, '\0');
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<char>(i * 0x9E3779B97F4A7C15u >> 56);
+  for (uint64_t offset = 0; offset < 66; ++offset) {
+    for (const uint64_t bytes : {uint64_t{262143}, uint64_t{262144}, kLarge + offset}) {
+      object.Fill('#');
+      const auto* data = reinterpret_cast<const std::byte*>(rows.data() + (offset * 7) % 61);
+      ASSERT_TRUE((*segment)->Write(offset, {data, bytes}).ok());
+      ASSERT_EQ(object.Read(offset, bytes), rows.substr((offset * 7) % 61, bytes)) << offset << ", " << bytes;
+      ASSERT_EQ(object.Read(0, offset), std::string(offset, '#'));
+      ASSERT_EQ(object.Read(offset + bytes, 100), std::string(100, '#'));
+    }
+  }
+}
+
 TEST(MappedSegment, OutlivesItsName) {
   SegmentObject object(kBytes);
   const auto segment = MappedSegment::Open(object.name(), kBytes, Rules());
