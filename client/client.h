@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/backoff.h"
+#include "client/client_segment.h"
 #include "client/step_result.h"
 #include "client/tracked_session.h"
 #include "engram/v1/engram.pb.h"
@@ -34,6 +35,7 @@ struct ClientOptions {
   absl::Duration keepalive = absl::Seconds(20);
   absl::Duration keepalive_timeout = absl::Seconds(5);
   int receive_bytes_max = 64 << 20;
+  SharedMemoryOptions shared_memory;  // a new segment with each connection
 
   BackoffOptions backoff;               // each time all addresses have failed
   std::optional<uint64_t> random_seed;  // of the back-off's jitter; absent: a random one

@@ -16,8 +16,13 @@ constexpr char kStreamMethod[] = "/engram.v1.EngramLookup/Stream";
 
 }  // namespace
 
-ClientStream::ClientStream(std::shared_ptr<grpc::Channel> channel, std::function<void()> changed)
-    : channel_(std::move(channel)), changed_(std::move(changed)), stub_(channel_) {}
+ClientStream::ClientStream(std::shared_ptr<grpc::Channel> channel, std::function<void()> changed,
+                           SharedMemoryOptions shared_memory)
+    : channel_(std::move(channel)),
+      changed_(std::move(changed)),
+      shared_memory_(std::move(shared_memory)),
+      stub_(channel_),
+      not_shared_(absl::UnavailableError("no connection yet")) {}
 
 void ClientStream::Start(const v1::Hello& hello) {
   stub_.PrepareBidiStreamingCall(&context_, kStreamMethod, grpc::StubOptions(), this);
@@ -31,16 +36,6 @@ void ClientStream::Start(const v1::Hello& hello) {
   // Submit writes from threads that are no reaction: without a hold the call could end under it.
   AddHold();
   StartCall();
-}
-
-absl::StatusOr<v1::Welcome> ClientStream::AwaitWelcome(absl::Duration timeout) {
-  const auto give_up = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(24)));
-  MutexLock lock(mu_);
-  while (!welcome_.has_value() && !ended_ && answered_.WaitUntil(mu_, give_up)) {
-  }
-  if (welcome_.has_value()) return *welcome_;
-  if (ended_) return why_closed_;
-  return absl::DeadlineExceededError(absl::StrCat("no Welcome within ", absl::FormatDuration(timeout)));
 }
 
 void ClientStream::Shutdown() {
@@ -66,11 +61,17 @@ absl::StatusOr<std::shared_ptr<PendingStep>> ClientStream::Submit(v1::StepReques
         absl::StrCat(pending_.size(), " steps in flight; the server's steps_in_flight_max is ", steps_max));
   }
   const uint64_t step_id = ++last_step_id_;
-  auto pending = std::make_shared<PendingStep>(step_id, std::move(shape), std::move(done));
-  pending_.emplace(step_id, pending);
+  std::shared_ptr<SegmentPlace> place = PlaceFor(shape);
   v1::ClientMessage message;
   *message.mutable_step() = std::move(step);
   message.mutable_step()->set_step_id(step_id);
+  message.mutable_step()->clear_place();
+  if (place != nullptr) {
+    message.mutable_step()->mutable_place()->set_segment_id(ClientSegment::kId);
+    message.mutable_step()->mutable_place()->set_offset(place->offset());
+  }
+  auto pending = std::make_shared<PendingStep>(step_id, std::move(shape), std::move(done), std::move(place));
+  pending_.emplace(step_id, pending);
   Send(std::move(message));
   return pending;
 }
@@ -85,7 +86,7 @@ void ClientStream::Cancel(uint64_t step_id) {
 
 StreamState ClientStream::state() const {
   MutexLock lock(mu_);
-  return {welcome_.has_value(), draining_, ended_, Usable()};
+  return {Welcomed(), draining_, ended_, Usable()};
 }
 
 void ClientStream::Send(v1::ClientMessage message) {
@@ -129,6 +130,7 @@ absl::Status ClientStream::TakeMessage() {
       return TakeReply(frame->message.reply(), frame->rows_offset, frame->rows_size);
     case v1::ServerMessage::kWelcome:
     case v1::ServerMessage::kDrain:
+    case v1::ServerMessage::kSegment:
       TakeNews(frame->message);
       return absl::OkStatus();
     // A later server may send kinds that this client need not know.
@@ -137,19 +139,6 @@ absl::Status ClientStream::TakeMessage() {
       return absl::OkStatus();
   }
   return absl::OkStatus();
-}
-
-void ClientStream::TakeNews(const v1::ServerMessage& message) {
-  {
-    MutexLock lock(mu_);
-    if (message.has_welcome() && !welcome_.has_value()) welcome_ = message.welcome();
-    if (message.has_drain()) {
-      draining_ = true;
-      drain_message_ = message.drain().message();
-    }
-    answered_.NotifyAll();
-  }
-  if (changed_) changed_();
 }
 
 std::shared_ptr<PendingStep> ClientStream::Find(uint64_t step_id) {
@@ -178,6 +167,7 @@ absl::Status ClientStream::TakeReply(const v1::StepReply& reply, uint64_t rows_o
 
 void ClientStream::OnDone(const grpc::Status& status) {
   std::map<uint64_t, std::shared_ptr<PendingStep>> unfinished;
+  std::shared_ptr<ClientSegment> segment;  // the last reference may go: outside the lock
   absl::Status why;
   {
     MutexLock lock(mu_);
@@ -188,6 +178,8 @@ void ClientStream::OnDone(const grpc::Status& status) {
     closed_ = true;
     ended_ = true;
     unfinished.swap(pending_);
+    segment = std::exchange(segment_, nullptr);
+    if (std::exchange(sharing_, Sharing::kNone) != Sharing::kNone) not_shared_ = why_closed_;
     why = why_closed_;
     answered_.NotifyAll();
   }

@@ -63,6 +63,7 @@ void ClientCore::Connect(Time now) {
   options.keepalive = options_.keepalive;
   options.keepalive_timeout = options_.keepalive_timeout;
   options.receive_bytes_max = options_.receive_bytes_max;
+  options.shared_memory = options_.shared_memory;
   attempt_until_ = TimeIn(options_.connect_timeout, now);
   attempt_ = std::make_shared<Link>(options, [this] {
     MutexLock lock(mu_);

@@ -38,7 +38,7 @@ Connection::Connection(std::shared_ptr<ClientStream> stream, v1::Welcome welcome
 Connection::~Connection() { stream_->Shutdown(); }
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Connect(const ConnectionOptions& options) {
-  auto stream = std::make_shared<ClientStream>(OpenChannel(options));
+  auto stream = std::make_shared<ClientStream>(OpenChannel(options), nullptr, options.shared_memory);
   stream->Start(HelloOf(options));
   absl::StatusOr<v1::Welcome> welcome = stream->AwaitWelcome(options.connect_timeout);
   absl::StatusOr<Geometry> geometry = welcome.ok() ? GeometryOf(welcome->model()) : welcome.status();
@@ -62,6 +62,8 @@ StepResult Connection::Run(v1::StepRequest step) {
   refused.status = handle.status();
   return refused;
 }
+
+absl::Status Connection::shared_memory_status() const { return stream_->shared_memory_status(); }
 
 absl::Status Connection::status() const { return stream_->status(); }
 

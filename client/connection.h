@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/client_segment.h"
 #include "client/step_result.h"
 #include "engram/v1/admin.pb.h"
 #include "engram/v1/engram.pb.h"
@@ -29,6 +30,7 @@ struct ConnectionOptions {
   absl::Duration keepalive = absl::Seconds(20);         // between pings of a silent connection; infinite: none
   absl::Duration keepalive_timeout = absl::Seconds(5);  // for the answer to a ping; then the connection is lost
   int receive_bytes_max = 64 << 20;                     // of one message; the server's frame_bytes_max must be below
+  SharedMemoryOptions shared_memory;
 };
 
 // A submitted step. Movable; it may outlive the Connection. One thread at a time.
@@ -61,7 +63,8 @@ class StepHandle {
 class Connection {
  public:
   // Errors: UNAVAILABLE (nobody listens, or draining), DEADLINE_EXCEEDED (no Welcome in time), FAILED_PRECONDITION
-  // (another model than the options ask for), INTERNAL (a Welcome that makes no sense).
+  // (another model than the options ask for, or no shared memory where it is required), INTERNAL (a Welcome that makes
+  // no sense).
   static absl::StatusOr<std::unique_ptr<Connection>> Connect(const ConnectionOptions& options);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -79,6 +82,9 @@ class Connection {
 
   // Submit and Wait.
   StepResult Run(v1::StepRequest step);
+
+  // OK while rows come through shared memory; else why they come in messages.
+  absl::Status shared_memory_status() const;
 
   // OK while steps can be submitted; else why not.
   absl::Status status() const;

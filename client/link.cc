@@ -45,7 +45,7 @@ Link::Link(const ConnectionOptions& options, std::function<void()> changed)
     : id_(NextId()),
       address_(options.address),
       model_digest_(options.model_digest),
-      stream_(std::make_shared<ClientStream>(OpenChannel(options), std::move(changed))) {
+      stream_(std::make_shared<ClientStream>(OpenChannel(options), std::move(changed), options.shared_memory)) {
   stream_->Start(HelloOf(options));
 }
 

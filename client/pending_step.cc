@@ -13,8 +13,12 @@ constexpr int kUnsent = 0xFF;  // see LayerRows
 
 }  // namespace
 
-PendingStep::PendingStep(uint64_t step_id, StepShape shape, std::function<void(StepResult)> done)
-    : shape_(std::move(shape)), next_tokens_(shape_.layers.size(), 0), done_(std::move(done)) {
+PendingStep::PendingStep(uint64_t step_id, StepShape shape, std::function<void(StepResult)> done,
+                         std::shared_ptr<SegmentPlace> place)
+    : shape_(std::move(shape)),
+      next_tokens_(shape_.layers.size(), 0),
+      done_(std::move(done)),
+      place_(std::move(place)) {
   result_.step_id = step_id;
   for (uint32_t layer : shape_.layers) {
     result_.layers.emplace_back(layer, shape_.tokens(), shape_.columns, shape_.row_bytes);
@@ -27,7 +31,7 @@ absl::Status PendingStep::Wrong(const std::string& what) const {
 
 absl::Status PendingStep::Apply(const v1::StepReply& frame, const FrameRows& rows) {
   absl::Status status = TakeResults(frame);
-  if (status.ok()) status = TakeRows(frame, rows);
+  if (status.ok()) status = place_ != nullptr ? TakePlacedRows(frame, rows) : TakeRows(frame, rows);
   if (!status.ok() || !frame.last()) return status;
 
   result_.table_version = frame.table_version();
@@ -47,24 +51,28 @@ absl::Status PendingStep::TakeResults(const v1::StepReply& frame) {
 }
 
 absl::Status PendingStep::TakeRows(const v1::StepReply& frame, const FrameRows& rows) {
+  if (frame.place_bytes() > 0) return Wrong("rows in shared memory, which it has no place in");
   if (frame.token_count() == 0) {
     return rows.size == 0 && frame.hash_ids_size() == 0 ? absl::OkStatus() : Wrong("rows without tokens");
   }
   if (shape_.hash_ids ? rows.size > 0 : frame.hash_ids_size() > 0) return Wrong("rows in another format");
+  size_t layer_index = 0;
+  if (absl::Status status = BeginRows(frame, layer_index); !status.ok()) return status;
+  const uint64_t end = frame.token_begin() + frame.token_count();
+  return shape_.hash_ids ? CopyHashIds(layer_index, frame) : CopyRows(layer_index, frame.token_begin(), end, rows);
+}
+
+absl::Status PendingStep::BeginRows(const v1::StepReply& frame, size_t& layer_index) {
   if (absl::Status status = CheckRange(frame); !status.ok()) return status;
   const auto found = std::find(shape_.layers.begin(), shape_.layers.end(), frame.layer());
   if (found == shape_.layers.end()) return Wrong(absl::StrCat("rows of layer ", frame.layer(), ", not asked for"));
-  const auto layer_index = static_cast<size_t>(found - shape_.layers.begin());
-
-  LayerRows& layer = result_.layers[layer_index];
-  if (layer.bytes().empty()) {
-    if (absl::Status status = layer.Allocate(); !status.ok()) return status;
-  }
+  layer_index = static_cast<size_t>(found - shape_.layers.begin());
+  if (absl::Status status = GiveMemory(result_.layers[layer_index]); !status.ok()) return status;
   if (absl::Status status = SkipTo(layer_index, frame.token_begin()); !status.ok()) return status;
   const uint64_t end = frame.token_begin() + frame.token_count();
   if (absl::Status status = CheckSegments(frame.token_begin(), end, true); !status.ok()) return status;
   next_tokens_[layer_index] = end;
-  return shape_.hash_ids ? CopyHashIds(layer_index, frame) : CopyRows(layer_index, frame.token_begin(), end, rows);
+  return absl::OkStatus();
 }
 
 absl::Status PendingStep::CheckRange(const v1::StepReply& frame) const {
@@ -136,9 +144,7 @@ absl::Status PendingStep::CheckComplete() {
   }
   for (size_t index = 0; index < result_.layers.size() && shape_.tokens() > 0; ++index) {
     LayerRows& layer = result_.layers[index];
-    if (layer.bytes().empty()) {
-      if (absl::Status status = layer.Allocate(); !status.ok()) return status;
-    }
+    if (absl::Status status = GiveMemory(layer); !status.ok()) return status;
     if (absl::Status status = SkipTo(index, shape_.tokens()); !status.ok()) return status;
   }
   return absl::OkStatus();
@@ -146,7 +152,9 @@ absl::Status PendingStep::CheckComplete() {
 
 void PendingStep::Finish(absl::Status status) {
   result_.status = std::move(status);
+  result_.through_shared_memory = placed_ > 0;
   if (!result_.status.ok()) result_.layers.clear();
+  place_.reset();  // layers that lie there hold it
   if (done_) done_(std::move(result_));
   finished_.Notify();
 }

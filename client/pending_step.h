@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -27,12 +28,15 @@ struct FrameRows {
 // One thread, the reader, calls Apply and Finish; any other waits. After Finish nothing changes any more.
 class PendingStep {
  public:
-  // With `done` the result goes there, on the thread that finishes the step, and Take has none.
-  PendingStep(uint64_t step_id, StepShape shape, std::function<void(StepResult)> done = nullptr);
+  // With `done` the result goes there, on the thread that finishes the step, and Take has none. With `place` the rows
+  // come there, which has exactly as many bytes as the step asks for.
+  PendingStep(uint64_t step_id, StepShape shape, std::function<void(StepResult)> done = nullptr,
+              std::shared_ptr<SegmentPlace> place = nullptr);
 
   uint64_t step_id() const { return result_.step_id; }
 
-  // Takes one frame in; `frame.rows` is empty and `rows` stands for it. The last frame finishes the step.
+  // Takes one frame in; `frame.rows` is empty and `rows` stands for it. The last frame finishes the step. Rows in
+  // shared memory stay there, unless some of the step's tokens have none: then the others are copied out.
   // INTERNAL when the frame does not fit the request, RESOURCE_EXHAUSTED without memory: the stream cannot go on.
   absl::Status Apply(const v1::StepReply& frame, const FrameRows& rows);
 
@@ -45,6 +49,11 @@ class PendingStep {
  private:
   absl::Status TakeResults(const v1::StepReply& frame);
   absl::Status TakeRows(const v1::StepReply& frame, const FrameRows& rows);
+  absl::Status TakePlacedRows(const v1::StepReply& frame, const FrameRows& rows);
+  // Sets `layer_index`, gives the layer memory with its first frame and passes over the tokens before this one.
+  absl::Status BeginRows(const v1::StepReply& frame, size_t& layer_index);
+  absl::Status GiveMemory(LayerRows& layer);
+  bool AllTokensSent() const;
   absl::Status CheckRange(const v1::StepReply& frame) const;
   // Passes over tokens up to `token`, which must all belong to refused segments.
   absl::Status SkipTo(size_t layer_index, uint64_t token);
@@ -58,6 +67,8 @@ class PendingStep {
   const StepShape shape_;
   std::vector<uint64_t> next_tokens_;  // [layers]: tokens before it are settled
   const std::function<void(StepResult)> done_;
+  std::shared_ptr<SegmentPlace> place_;  // null: rows come in the frames
+  uint64_t placed_ = 0;                  // bytes of it that frames have told of
   StepResult result_;
   absl::Notification finished_;
 };

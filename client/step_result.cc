@@ -25,10 +25,25 @@ uint64_t LayerRows::hash_id(uint64_t token, uint32_t column) const {
 
 absl::Status LayerRows::Allocate() {
   const uint64_t size = tokens_ * token_bytes();
-  bytes_.reset(new (std::nothrow) uint8_t[size]);
-  if (bytes_ == nullptr) {
+  auto* const bytes = new (std::nothrow) uint8_t[size];
+  if (bytes == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory for ", size, " bytes of rows of layer ", layer_));
   }
+  bytes_.reset(bytes);
+  in_shared_memory_ = false;
+  return absl::OkStatus();
+}
+
+void LayerRows::Adopt(const std::shared_ptr<SegmentPlace>& place, uint64_t begin) {
+  bytes_ = std::shared_ptr<uint8_t[]>(place, place->data() + begin);
+  in_shared_memory_ = true;
+}
+
+absl::Status LayerRows::LeaveSharedMemory() {
+  if (!in_shared_memory_) return absl::OkStatus();
+  const std::shared_ptr<uint8_t[]> shared = bytes_;
+  if (absl::Status status = Allocate(); !status.ok()) return status;
+  std::memcpy(bytes_.get(), shared.get(), tokens_ * token_bytes());
   return absl::OkStatus();
 }
 

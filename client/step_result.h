@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "client/client_segment.h"
 #include "engram/v1/engram.pb.h"
 
 namespace engram {
@@ -17,13 +18,16 @@ namespace engram {
 // The status that a code and message of the protocol stand for. Codes are gRPC status numbers; others become UNKNOWN.
 absl::Status StatusOfCode(int code, const std::string& message);
 
-// The rows of one decoder layer, for all tokens of the step in request order. Movable, owns its memory. Tokens whose
+// The rows of one decoder layer, for all tokens of the step in request order. Movable. Owns its memory, or holds its
+// piece of shared memory, which no other step gets meanwhile (in_shared_memory). Tokens whose
 // rows the server does not send (of refused segments, or masked under omit_masked_rows) hold 0xFF bytes: NaN in every
 // row format, and no row id.
 class LayerRows {
  public:
   LayerRows(uint32_t layer, uint64_t tokens, uint32_t columns, uint32_t row_bytes)
       : layer_(layer), tokens_(tokens), columns_(columns), row_bytes_(row_bytes) {}
+  LayerRows(LayerRows&&) noexcept = default;
+  LayerRows& operator=(LayerRows&&) noexcept = default;
 
   uint32_t layer() const { return layer_; }
   uint64_t tokens() const { return tokens_; }
@@ -38,11 +42,18 @@ class LayerRows {
   absl::Span<const uint8_t> row(uint64_t token, uint32_t column) const {
     return bytes().subspan(token * token_bytes() + uint64_t{column} * row_bytes_, row_bytes_);
   }
+  // Whether they lie where the server has written them.
+  bool in_shared_memory() const { return in_shared_memory_; }
+  // Copies them out of shared memory, to make room there for further steps. RESOURCE_EXHAUSTED when the memory is not
+  // to be had.
+  absl::Status LeaveSharedMemory();
   // HASH_IDS only.
   uint64_t hash_id(uint64_t token, uint32_t column) const;
 
   // Makes room, uninitialised. RESOURCE_EXHAUSTED when the memory is not to be had.
   absl::Status Allocate();
+  // The same, but they lie `begin` bytes into the place, all of them.
+  void Adopt(const std::shared_ptr<SegmentPlace>& place, uint64_t begin);
   uint8_t* mutable_token(uint64_t token) { return bytes_.get() + token * token_bytes(); }
   // Takes the tokens [begin, end) out, in place.
   void Drop(uint64_t begin, uint64_t end);
@@ -52,7 +63,8 @@ class LayerRows {
   uint64_t tokens_;
   uint32_t columns_;
   uint32_t row_bytes_;
-  std::unique_ptr<uint8_t[]> bytes_;
+  std::shared_ptr<uint8_t[]> bytes_;  // of this object alone
+  bool in_shared_memory_ = false;
 };
 
 struct StepResult {
@@ -63,6 +75,7 @@ struct StepResult {
   std::vector<v1::SegmentResult> segments;  // one a segment of the request; empty when the whole step was refused
   std::vector<LayerRows> layers;            // ascending by decoder layer id
   uint64_t table_version = 0;
+  bool through_shared_memory = false;  // the server has written the rows there; they may have been copied since
 
   // A segment's own outcome.
   absl::Status segment_status(size_t index) const;

@@ -113,12 +113,19 @@ ArenaLease& ArenaLease::operator=(ArenaLease&& other) noexcept {
 }
 
 void ArenaLease::Release() {
-  if (data_ == nullptr) return;
-  pool_->GiveBack(std::exchange(data_, nullptr), capacity_);
-  account_->Subtract(capacity_);
+  if (data_ != nullptr) pool_->GiveBack(std::exchange(data_, nullptr), capacity_);
+  if (account_ != nullptr) account_->Subtract(capacity_);
   pool_.reset();
   account_.reset();
   size_ = 0;
+}
+
+void ArenaLease::ReleaseBuffer() {
+  if (data_ == nullptr) return;
+  pool_->GiveBack(std::exchange(data_, nullptr), capacity_);
+  pool_.reset();
+  size_ = 0;
+  account_->Subtract(std::exchange(capacity_, kSmallestClassBytes) - kSmallestClassBytes);
 }
 
 Arena::Arena(uint64_t cached_bytes_max) : pool_(std::make_shared<ArenaPool>(cached_bytes_max)) {}

@@ -47,6 +47,10 @@ class ArenaLease {
   const std::byte* data() const { return data_; }
   size_t size() const { return size_; }
 
+  // Gives the buffer back early. The smallest buffer's bytes stay charged until the lease ends: so what waits to be
+  // sent stays bounded, also without rows in it. Empty afterwards.
+  void ReleaseBuffer();
+
  private:
   friend class Arena;
   void Release();
@@ -55,7 +59,7 @@ class ArenaLease {
   std::shared_ptr<ByteAccount> account_;
   std::byte* data_ = nullptr;
   size_t size_ = 0;      // asked for
-  size_t capacity_ = 0;  // of the size class
+  size_t capacity_ = 0;  // charged: that of the size class
 };
 
 // Hands out buffers in size classes of powers of two: from the region as long as it lasts, where there is one, else

@@ -118,6 +118,15 @@ Placement PlacementOf(v1::Placement placement) {
 
 }  // namespace
 
+SegmentRules SegmentRulesOf(const v1::ServerConfig& config) {
+  const v1::SharedMemory& memory = config.shared_memory();
+  return {memory.enabled(),
+          memory.segment_bytes_max(),
+          memory.segments_max(),
+          memory.name_prefix(),
+          {memory.owner_uids().begin(), memory.owner_uids().end()}};
+}
+
 EngineOptions EngineOptionsOf(const v1::ServerConfig& config, const Geometry& geometry) {
   const v1::Sharding& sharding = config.sharding();
   EngineOptions options;

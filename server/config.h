@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "engram/v1/config.pb.h"
 #include "model/geometry.h"
+#include "server/mapped_segment.h"
 #include "server/session_store.h"
 #include "shard/engine.h"
 
@@ -45,8 +46,10 @@ absl::Status ValidateForModel(const v1::ServerConfig& config, const Geometry& ge
 // The configuration in text format; parses back to an equal message.
 std::string PrintConfig(const v1::ServerConfig& config);
 
-// Views of a validated configuration for the session store and the engine (its `progress` is left empty).
+// Views of a validated configuration for the session store, for streams, and for the engine (its `progress` is left
+// empty).
 SessionLimits SessionLimitsOf(const v1::ServerConfig& config);
+SegmentRules SegmentRulesOf(const v1::ServerConfig& config);
 EngineOptions EngineOptionsOf(const v1::ServerConfig& config, const Geometry& geometry);
 
 }  // namespace engram

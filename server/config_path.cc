@@ -64,6 +64,10 @@ absl::Status SetField(Message& message, const FieldDescriptor& field, const std:
       message.GetReflection()->SetEnum(&message, &field, named);
       return absl::OkStatus();
     }
+    case FieldDescriptor::CPPTYPE_BOOL:
+      if (value != "true" && value != "false") return Refuse(assignment, "must be true or false");
+      message.GetReflection()->SetBool(&message, &field, value == "true");
+      return absl::OkStatus();
     case FieldDescriptor::CPPTYPE_UINT32:
     case FieldDescriptor::CPPTYPE_UINT64:
       return SetNumber(message, field, assignment, value);

@@ -60,11 +60,15 @@ constexpr NumberRule kNumberRules[] = {
     {"scheduling", "decode_tokens_max", 64, 0, 65536},
     {"scheduling", "queue_steps_max", 4096, 1, 1048576},
     {"scheduling", "drain_timeout_ms", 30000, 1, kHourMs},
+    {"shared_memory", "segment_bytes_max", kGiB, 64 * kKiB, kTiB},
+    {"shared_memory", "segments_max", 4, 1, 1024},
 };
 
 constexpr const char* kPlacementNames = "HOST, MAPPED, DEVICE or HOST_PINNED";
 constexpr const char* kDefaultAddress = "127.0.0.1:50061";
 constexpr const char* kDefaultLevel = "info";
+constexpr const char* kDefaultNamePrefix = "/engram-";
+constexpr size_t kNamePrefixBytesMax = 64;
 constexpr v1::CombineMode kDefaultCombine = v1::OWNER_GATHER;
 constexpr v1::CombineMode kDefaultCombineOnGpus = v1::ALL_REDUCE_PACKED;
 constexpr v1::Placement kDefaultPlacement = v1::MAPPED;
@@ -211,6 +215,16 @@ absl::Status ValidateTexts(const v1::ServerConfig& config) {
   return absl::OkStatus();
 }
 
+// What shm_open takes everywhere begins with a slash and has no other.
+absl::Status ValidateNamePrefix(const v1::ServerConfig& config) {
+  const std::string& prefix = config.shared_memory().name_prefix();
+  const bool slash = prefix.rfind('/') == 0 && prefix.size() > 1;  // the last one is the first byte
+  if (slash && prefix.size() <= kNamePrefixBytesMax && prefix.find('\0') == std::string::npos) return absl::OkStatus();
+  return Refuse("shared_memory.name_prefix", absl::StrCat("\"", absl::CEscape(prefix), "\""),
+                absl::StrCat("a slash and, without another one, at least one byte more, at most ", kNamePrefixBytesMax,
+                             " bytes together"));
+}
+
 }  // namespace
 
 void FillDefaults(v1::ServerConfig& config) {
@@ -223,11 +237,15 @@ void FillDefaults(v1::ServerConfig& config) {
   }
   if (!config.listen().has_address()) config.mutable_listen()->set_address(kDefaultAddress);
   if (!config.logging().has_level()) config.mutable_logging()->set_level(kDefaultLevel);
+  v1::SharedMemory& memory = *config.mutable_shared_memory();
+  if (!memory.has_enabled()) memory.set_enabled(false);
+  if (!memory.has_name_prefix()) memory.set_name_prefix(kDefaultNamePrefix);
 }
 
 absl::Status ValidateConfig(const v1::ServerConfig& config) {
   for (const auto check :
-       {ValidateNumbers, ValidateGatherThreads, ValidatePairs, ValidateEnums, ValidateLayers, ValidateTexts}) {
+       {ValidateNumbers, ValidateGatherThreads, ValidatePairs, ValidateEnums, ValidateLayers, ValidateTexts,
+        ValidateNamePrefix}) {
     if (absl::Status status = check(config); !status.ok()) return status;
   }
   return absl::OkStatus();

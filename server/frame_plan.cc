@@ -24,10 +24,15 @@ uint64_t TokenBytes(const Geometry& geometry, v1::RowFormat format) {
   }
 }
 
+uint64_t PayloadBytesMax(const Step& step, FrameLimits limits) {
+  const uint64_t sent = std::min(limits.frame_bytes_max - kFrameFieldsBytes, limits.round_bytes_max);
+  return step.placed ? std::max(sent, limits.round_bytes_max / 2) : sent;
+}
+
 FramePlan::FramePlan(const Step& step, const Geometry& geometry, FrameLimits limits)
     : step_(step),
       token_bytes_(TokenBytes(geometry, step.format)),
-      payload_bytes_max_(std::min(limits.frame_bytes_max - kFrameFieldsBytes, limits.round_bytes_max)),
+      payload_bytes_max_(PayloadBytesMax(step, limits)),
       frame_bytes_max_(limits.frame_bytes_max),
       layers_(step.segments.empty() ? 0 : step.layer_indices.size()),
       message_follows_(!step.close_status.ok()) {

@@ -25,6 +25,10 @@ struct FrameLimits {
 // Bytes that one token takes in a frame: K rows, or K hash ids of 8 bytes.
 uint64_t TokenBytes(const Geometry& geometry, v1::RowFormat format);
 
+// Rows of a placed step are in no message: half a round of them makes a frame, so that a step has few frames and each
+// still finds room beside decode steps; or what any other frame may have, where that is more.
+uint64_t PayloadBytesMax(const Step& step, FrameLimits limits);
+
 // One frame: the unit of scheduling. Consecutive tokens of the request, of one or several adjacent segments, of one
 // layer.
 struct Frame {

@@ -121,7 +121,8 @@ absl::Status FrontEnd::Listen() {
                                gate_,
                                scheduler_,
                                config_.streams().streams_max(),
-                               absl::Milliseconds(config_.streams().hello_timeout_ms())};
+                               absl::Milliseconds(config_.streams().hello_timeout_ms()),
+                               SegmentRulesOf(config_)};
   absl::StatusOr<std::unique_ptr<GrpcServer>> started = GrpcServer::Start(config_.listen().address(), context);
   // Neither a lost rank nor for ever: another process has the port, or the address is not ours.
   if (!started.ok()) return absl::AlreadyExistsError(started.status().message());

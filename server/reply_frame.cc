@@ -32,6 +32,14 @@ void SetOutcome(const absl::Status& status, v1::StepReply& reply) {
   reply.set_message(CutMessage(status.message()));
 }
 
+void ForgetRows(v1::StepReply& reply) {
+  reply.clear_layer();
+  reply.clear_token_begin();
+  reply.clear_token_count();
+  reply.clear_place_offset();
+  reply.clear_place_bytes();
+}
+
 v1::StepReply FailedReply(uint64_t step_id, uint64_t table_version, const absl::Status& status) {
   v1::StepReply reply;
   reply.set_step_id(step_id);

@@ -33,6 +33,9 @@ class FrameSink {
 // Code and message, the message cut to kFrameMessageBytesMax at a character's boundary.
 void SetOutcome(const absl::Status& status, v1::StepReply& reply);
 
+// The frame covers no tokens any more. Its results and whether it is the last one stay.
+void ForgetRows(v1::StepReply& reply);
+
 // The last frame of a step that was refused or given up: no rows, the status as its outcome.
 v1::StepReply FailedReply(uint64_t step_id, uint64_t table_version, const absl::Status& status);
 

@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "engram/v1/engram.pb.h"
 #include "server/admission.h"
+#include "server/mapped_segment.h"
 #include "server/scheduler.h"
 #include "server/session_store.h"
 #include "server/step_gate.h"
@@ -23,6 +24,7 @@ struct ServiceContext {
   Scheduler& scheduler;
   uint32_t streams_max;
   absl::Duration hello_timeout = absl::InfiniteDuration();
+  SegmentRules segments = {};
 };
 
 }  // namespace engram

@@ -116,14 +116,31 @@ uint64_t StepCheck::OwedBytes(const Step& step, uint64_t tokens) const {
   return __builtin_mul_overflow(token_bytes, tokens, &bytes) ? std::numeric_limits<uint64_t>::max() : bytes;
 }
 
+uint64_t StepCheck::RequestedBytes(const v1::StepRequest& request, const Step& step) const {
+  uint64_t tokens = 0;
+  for (const v1::Segment& segment : request.segments()) tokens += AnsweredTokens(segment, step.omit_masked_rows);
+  return OwedBytes(step, tokens);
+}
+
+absl::Status StepCheck::Place(const v1::StepRequest& request, const StepRoom& room, const Step& step) const {
+  if (!request.has_place()) return absl::OkStatus();
+  if (!room.segment_bytes.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("place.segment_id = ", request.place().segment_id(),
+                                                   ": must be a segment registered on this stream (never in Lookup)"));
+  }
+  const uint64_t offset = request.place().offset();
+  const uint64_t bytes = RequestedBytes(request, step);
+  if (offset <= *room.segment_bytes && bytes <= *room.segment_bytes - offset) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("place.offset = ", offset, ": the step's ", bytes,
+                                                 " bytes must end within the segment's ", *room.segment_bytes));
+}
+
 absl::Status StepCheck::Room(const v1::StepRequest& request, const StepRoom& room, const Step& step) const {
   if (room.steps_free == 0) {
     return absl::ResourceExhaustedError(
         absl::StrCat("one step more: steps_in_flight_max ", room.steps_max, " of this stream are not answered yet"));
   }
-  uint64_t tokens = 0;
-  for (const v1::Segment& segment : request.segments()) tokens += AnsweredTokens(segment, step.omit_masked_rows);
-  const uint64_t bytes = OwedBytes(step, tokens);
+  const uint64_t bytes = RequestedBytes(request, step);
   if (bytes <= room.bytes_free) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("the step asks for ", bytes, " bytes: ", room.bytes_free,
                                                    " are free of this stream's bytes_in_flight_max ", room.bytes_max));

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,6 +24,8 @@ struct StepRoom {
   uint64_t bytes_max = 0;
   uint64_t tokens_max = 0;  // step_tokens_max, or lookup_tokens_max: long look-back counts
   const char* tokens_max_name = "step_tokens_max";
+  // Of the segment that `place` names; absent: it is none of this stream.
+  std::optional<uint64_t> segment_bytes = std::nullopt;
 };
 
 // Tokens of a segment that have rows in the answer.
@@ -47,6 +50,10 @@ class StepCheck {
   // Format and table_version: FAILED_PRECONDITION for what this server does not serve, INVALID_ARGUMENT for no format.
   absl::Status Served(const v1::StepRequest& request) const;
 
+  // INVALID_ARGUMENT for a place in a segment that is not registered, or where the rows of `step`, whose format and
+  // layers are filled in, do not fit with all segments of the request.
+  absl::Status Place(const v1::StepRequest& request, const StepRoom& room, const Step& step) const;
+
   // RESOURCE_EXHAUSTED unless the stream has room for `step`, whose format and layers are filled in, with all segments
   // of the request.
   absl::Status Room(const v1::StepRequest& request, const StepRoom& room, const Step& step) const;
@@ -55,6 +62,8 @@ class StepCheck {
   uint64_t OwedBytes(const Step& step, uint64_t tokens) const;
 
  private:
+  uint64_t RequestedBytes(const v1::StepRequest& request, const Step& step) const;
+
   const Geometry& geometry_;
   const v1::Model& model_;
 };

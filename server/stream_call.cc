@@ -34,12 +34,26 @@ void StreamCall::EndWhenAnswered(const absl::Status& status) {
 }
 
 void StreamCall::Deliver(ReplyFrame frame) {
+  std::shared_ptr<PlacedRows> place;
   {
     MutexLock lock(mu_);
     if (broken_) return;
-    outbox_.PushFrame(std::move(frame));
+    place = outbox_.PlaceOf(frame.head.step_id());
+    if (place == nullptr) {
+      outbox_.PushFrame(std::move(frame));
+    } else {
+      ++placing_;
+    }
   }
+  if (place != nullptr) Place(*place, std::move(frame));
   Pump();
+}
+
+void StreamCall::Place(PlacedRows& place, ReplyFrame frame) {
+  place.Take(frame);
+  MutexLock lock(mu_);
+  --placing_;
+  if (!broken_) outbox_.PushFrame(std::move(frame));
 }
 
 void StreamCall::OnBytes(OpenBytes open, absl::Time arrival) {
@@ -95,6 +109,7 @@ void StreamCall::OnDone() {
     stream_id = stream_id_;
     outbox_.Clear();
   }
+  segments_.Clear();
   context_.scheduler.CloseStream(stream_id);
   if (client_private_) context_.sessions.ForgetClient(client_);
   registry_.Remove(this);
@@ -119,7 +134,7 @@ void StreamCall::Pump() {
   absl::Status end;
   {
     MutexLock lock(mu_);
-    if (writing_ || finished_) return;
+    if (writing_ || finished_ || (broken_ && placing_ > 0)) return;
     if (!broken_) message = outbox_.Take();
     writing_ = message.has_value();
     finished_ = broken_ || (!writing_ && (half_closed_ || ending_) && outbox_.idle());

@@ -16,6 +16,7 @@
 #include "server/service_context.h"
 #include "server/step_check.h"
 #include "server/stream_outbox.h"
+#include "server/stream_segments.h"
 
 namespace engram {
 
@@ -39,6 +40,9 @@ class StreamTransport {
 //
 // Events may come from any thread, those of reading (OnBytes, OnHalfClose) one after another, and
 // OnDone when all others have returned.
+//
+// Rows of steps with a place are written into the client's memory by the thread that delivers them. After a step's last
+// frame, and after Finish, nothing is written there any more.
 //
 // Finish is called exactly once, and not while a write is outstanding: at once when the stream is broken (protocol
 // error, cancel, disconnect), else when the client half-closed or the server drains and everything admitted is
@@ -75,12 +79,16 @@ class StreamCall final : public FrameSink, public std::enable_shared_from_this<S
   absl::Status HandleHello(const v1::Hello& hello);
   absl::Status HandleStep(const v1::StepRequest& request, absl::Time arrival);
   absl::Status HandleCancel(const v1::CancelStep& cancel);
+  absl::Status HandleRegister(const v1::RegisterSegment& request);
   absl::Status TakeStepId(uint64_t step_id);
 
   // What admission says of the step; a refusal is the step's own.
   absl::Status AdmitStep(const v1::StepRequest& request, absl::Time arrival);
   void Refuse(uint64_t step_id, const absl::Status& refused);
-  StepRoom RoomNow();
+  // Without the lock: it takes as long as the rows take to be written.
+  void Place(PlacedRows& place, ReplyFrame frame);
+  // `segment`: of the step's place; null: it has none, or none of this stream.
+  StepRoom RoomNow(const MappedSegment* segment);
   uint64_t SchedulerStream();
   void PushDrain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Break(const absl::Status& status);
@@ -97,12 +105,14 @@ class StreamCall final : public FrameSink, public std::enable_shared_from_this<S
   bool client_private_ = false;
   bool any_step_ = false;
   uint64_t last_step_id_ = 0;
+  StreamSegments segments_;
 
   Mutex mu_;
   StreamOutbox outbox_ ABSL_GUARDED_BY(mu_);
   uint64_t stream_id_ ABSL_GUARDED_BY(mu_) = 0;  // of the scheduler; 0 before Hello
   std::string drain_ ABSL_GUARDED_BY(mu_);       // why, once announced
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  size_t placing_ ABSL_GUARDED_BY(mu_) = 0;  // frames whose rows are being written into shared memory
   bool read_paused_ ABSL_GUARDED_BY(mu_) = false;
   bool half_closed_ ABSL_GUARDED_BY(mu_) = false;
   bool ending_ ABSL_GUARDED_BY(mu_) = false;    // finish when answered

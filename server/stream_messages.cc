@@ -47,6 +47,8 @@ absl::Status StreamCall::Handle(const v1::ClientMessage& message, absl::Time arr
       return HandleStep(message.step(), arrival);
     case v1::ClientMessage::kCancel:
       return HandleCancel(message.cancel());
+    case v1::ClientMessage::kRegisterSegment:
+      return HandleRegister(message.register_segment());
     default:
       return absl::InvalidArgumentError("a ClientMessage has none of the kinds this server knows");
   }
@@ -101,11 +103,14 @@ absl::Status StreamCall::AdmitStep(const v1::StepRequest& request, absl::Time ar
   if (!ticket.ok()) return ticket.status();
   const uint64_t stream_id = SchedulerStream();
   const StepOrigin origin{stream_id, client_};
-  absl::StatusOr<Step> step = context_.admission.Admit(origin, request, RoomNow(), arrival);
+  std::shared_ptr<MappedSegment> segment = segments_.Find(request.place().segment_id());
+  absl::StatusOr<Step> step = context_.admission.Admit(origin, request, RoomNow(segment.get()), arrival);
   if (!step.ok()) return step.status();
+  std::shared_ptr<PlacedRows> place;
+  if (step->placed) place = std::make_shared<PlacedRows>(std::move(segment), request.place().offset());
   {
     MutexLock lock(mu_);
-    if (!broken_) outbox_.AddStep(step->step_id, step->reply_bytes, AnswerBytes(*step));
+    if (!broken_) outbox_.AddStep(step->step_id, step->reply_bytes, AnswerBytes(*step), std::move(place));
   }
   context_.scheduler.Submit(stream_id, *std::move(ticket), *std::move(step));
   return absl::OkStatus();
@@ -116,16 +121,34 @@ uint64_t StreamCall::SchedulerStream() {
   return stream_id_;
 }
 
-StepRoom StreamCall::RoomNow() {
+StepRoom StreamCall::RoomNow(const MappedSegment* segment) {
   const v1::Limits& limits = context_.model.limits();
   StepRoom room;
   room.steps_max = limits.steps_in_flight_max();
   room.bytes_max = limits.bytes_in_flight_max();
   room.tokens_max = limits.step_tokens_max();
+  if (segment != nullptr) room.segment_bytes = segment->bytes();
   MutexLock lock(mu_);
   room.steps_free = room.steps_max - std::min(room.steps_max, outbox_.steps_in_flight());
   room.bytes_free = room.bytes_max - std::min(room.bytes_max, outbox_.bytes_in_flight());
   return room;
+}
+
+absl::Status StreamCall::HandleRegister(const v1::RegisterSegment& request) {
+  if (client_.empty()) {
+    return absl::InvalidArgumentError("register_segment: the first message of a stream must be hello");
+  }
+  const absl::Status status = segments_.Register(request, context_.segments);
+  v1::ServerMessage message;
+  message.mutable_segment()->set_segment_id(request.segment_id());
+  message.mutable_segment()->set_code(static_cast<int>(status.code()));
+  message.mutable_segment()->set_message(std::string(status.message()));
+  {
+    MutexLock lock(mu_);
+    if (!broken_) outbox_.PushSegmentReply(message);
+  }
+  Pump();
+  return absl::OkStatus();
 }
 
 absl::Status StreamCall::HandleCancel(const v1::CancelStep& cancel) {

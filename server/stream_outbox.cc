@@ -12,22 +12,45 @@ uint64_t RefusalBytes(const v1::StepReply& reply) { return kRefusalBytes + reply
 
 }  // namespace
 
-void StreamOutbox::AddStep(uint64_t step_id, uint64_t reply_bytes, uint64_t answer_bytes) {
-  steps_[step_id] = OpenStep{reply_bytes, answer_bytes};
+void StreamOutbox::AddStep(uint64_t step_id, uint64_t reply_bytes, uint64_t answer_bytes,
+                           std::shared_ptr<PlacedRows> place) {
+  steps_[step_id] = OpenStep{reply_bytes, answer_bytes, std::move(place)};
   bytes_in_flight_ += reply_bytes;
   answer_bytes_ += answer_bytes;
 }
 
-void StreamOutbox::PushFrame(ReplyFrame frame) { (frame.decode ? decode_ : other_).push_back(std::move(frame)); }
+std::shared_ptr<PlacedRows> StreamOutbox::PlaceOf(uint64_t step_id) const {
+  const auto step = steps_.find(step_id);
+  return step == steps_.end() ? nullptr : step->second.place;
+}
+
+void StreamOutbox::PushFrame(ReplyFrame frame) {
+  const auto step = steps_.find(frame.head.step_id());
+  // Without the rows before them those of a frame that was under way would make no sense.
+  if (step != steps_.end() && step->second.rows_dropped && !frame.last()) {
+    if (frame.head.results().empty()) return;
+    frame.payload = ArenaLease();
+    ForgetRows(frame.head);
+  }
+  (frame.decode ? decode_ : other_).push_back(std::move(frame));
+}
 
 void StreamOutbox::PushRefusal(const v1::StepReply& reply) {
   answer_bytes_ += RefusalBytes(reply);
   decode_.push_back(ReplyFrame{reply, ArenaLease(), false, true});
 }
 
-void StreamOutbox::PushControl(const v1::ServerMessage& message) { control_.push_back(message.SerializeAsString()); }
+void StreamOutbox::PushControl(const v1::ServerMessage& message) {
+  control_.push_back({message.SerializeAsString(), 0});
+}
+
+void StreamOutbox::PushSegmentReply(const v1::ServerMessage& message) {
+  control_.push_back({message.SerializeAsString(), kRefusalBytes + message.ByteSizeLong()});
+  answer_bytes_ += control_.back().answer_bytes;
+}
 
 void StreamOutbox::DropRows(uint64_t step_id) {
+  if (const auto step = steps_.find(step_id); step != steps_.end()) step->second.rows_dropped = true;
   for (std::deque<ReplyFrame>* frames : {&decode_, &other_}) {
     std::erase_if(*frames, [step_id](const ReplyFrame& frame) {
       return frame.head.step_id() == step_id && !frame.last() && frame.head.results().empty();
@@ -35,9 +58,7 @@ void StreamOutbox::DropRows(uint64_t step_id) {
     for (ReplyFrame& frame : *frames) {
       if (frame.head.step_id() != step_id || frame.last()) continue;
       frame.payload = ArenaLease();
-      frame.head.clear_layer();
-      frame.head.clear_token_begin();
-      frame.head.clear_token_count();
+      ForgetRows(frame.head);
     }
   }
 }
@@ -46,7 +67,8 @@ void StreamOutbox::Clear() { *this = StreamOutbox(); }
 
 std::optional<OutMessage> StreamOutbox::Take() {
   if (!control_.empty()) {
-    OutMessage message{std::move(control_.front()), ArenaLease(), false};
+    answer_bytes_ -= control_.front().answer_bytes;
+    OutMessage message{std::move(control_.front().message), ArenaLease(), false};
     control_.pop_front();
     return message;
   }
@@ -67,7 +89,8 @@ void StreamOutbox::Account(const ReplyFrame& frame) {
     return;
   }
   OpenStep& open = step->second;
-  const uint64_t paid = frame.last() ? open.reply_bytes : std::min<uint64_t>(open.reply_bytes, frame.payload.size());
+  const uint64_t frame_bytes = frame.payload.size() + frame.head.place_bytes();
+  const uint64_t paid = frame.last() ? open.reply_bytes : std::min(open.reply_bytes, frame_bytes);
   open.reply_bytes -= paid;
   bytes_in_flight_ -= paid;
   if (!frame.last()) return;

@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "model/bus_guard.h"
 #include "model/files/errors.h"
-#include "shard/bus_guard.h"
 
 namespace engram {
 namespace {

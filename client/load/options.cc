@@ -114,6 +114,22 @@ uint64_t SessionsOfStream(size_t stream, const LoadOptions& options) {
   return options.sessions / options.streams + (stream < options.sessions % options.streams ? 1 : 0);
 }
 
+// A step that was cancelled here holds its place until the server has answered it.
+uint64_t SharedBytesOf(const LoadOptions& options, uint64_t token_bytes) {
+  uint64_t tokens = 1;
+  for (size_t stream = 0; options.replay.empty() && stream < std::min<size_t>(options.streams, 2); ++stream) {
+    const StepExtent extent = ExtentOf(KindOfStream(stream, options), options);
+    tokens = std::max<uint64_t>(tokens, extent.segments * extent.tokens);
+  }
+  for (const ReplayStep& step : options.replay) {
+    uint64_t step_tokens = 0;
+    for (const LoadSegment& segment : step.segments) step_tokens += segment.tokens.size();
+    tokens = std::max(tokens, step_tokens);
+  }
+  const uint64_t steps = *options.in_flight * (options.cancel_fraction > 0 ? 2 : 1) + 1;
+  return steps * tokens * token_bytes;
+}
+
 absl::Status CompleteOptions(const v1::Model& model, const Geometry& geometry, LoadOptions& options) {
   const v1::Limits& limits = model.limits();
   ENGRAM_RETURN_IF_ERROR(CheckFormat(model, options));

@@ -58,6 +58,8 @@ struct LoadOptions {
   size_t tokens = 512;              // of a prefill step
   uint64_t session_tokens = 0;      // a session begins anew after at most so many; 0: 4096, or 8 prefill steps
   v1::RowFormat format = v1::ROW_FORMAT_PACKED;
+  bool shared_memory = false;               // rows come there; a server that has none is an error
+  std::string segment_prefix = "/engram-";  // as the server's shared_memory.name_prefix
 
   ArrivalKind arrival = ArrivalKind::kClosed;
   double rate = 0;           // steps a second, all streams together
@@ -94,6 +96,9 @@ absl::Status CompleteOptions(const v1::Model& model, const Geometry& geometry, L
 
 // Name and value of what shapes the load, for people. Completed options.
 std::vector<std::pair<std::string, std::string>> SettingsOf(const LoadOptions& options);
+
+// Of the shared memory that each stream's rows need, with a token's rows of `token_bytes`.
+uint64_t SharedBytesOf(const LoadOptions& options, uint64_t token_bytes);
 
 // Of the steps that a stream of this run may have: segments and tokens of a segment.
 struct StepExtent {

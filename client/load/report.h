@@ -42,6 +42,7 @@ struct LoadReport {
   absl::Duration warm_up;   // that was left out
   absl::Duration measured;  // from then until no step started any more, or the last one was answered
   bool open_loop = false;
+  bool shared_memory = false;             // was asked for
   LoadTally total;                        // of the measured steps
   Timeline timeline{kTimelinePointsMax};  // of the whole run
   uint64_t starts_left = 0;               // intended starts that were due at the end and had not been made

@@ -43,6 +43,7 @@ Json KindJson(const KindTally& kind, const LoadReport& report) {
           {"tokens", kind.tokens},
           {"rows", kind.rows},
           {"bytes", kind.bytes},
+          {"through_shared_memory", kind.shared},
           {"steps_per_s", report.PerSecond(kind.ok)},
           {"tokens_per_s", report.PerSecond(kind.tokens)},
           {"rows_per_s", report.PerSecond(kind.rows)},

@@ -134,6 +134,7 @@ class LoadRun {
     report.settings = SettingsOf(options_);
     report.warm_up = options_.warm_up;
     report.open_loop = options_.open_loop();
+    report.shared_memory = options_.shared_memory;
     report.total = scoreboard_.Total();
     report.timeline = std::move(timeline_);
     const LoadTime until = std::max(LastStart(over), report.total.last_finished);

@@ -36,6 +36,9 @@ void RunStream::Connect() {
   options.unavailable_timeout = std::min(kUnavailableTimeout, options_.step_timeout);
   options.steps_max = *options_.in_flight + kStepsBeside;
   options.backoff.max = absl::Seconds(1);
+  if (options_.shared_memory) {
+    options.shared_memory = {SharedBytesOf(options_, shared_.token_bytes), options_.segment_prefix, true};
+  }
   client_ = *Client::Create(std::move(options));  // these options are within bounds
 }
 
@@ -136,6 +139,10 @@ absl::Status RunStream::Send(uint64_t id, Flight& flight, TrackedStep step) {
   }
   const auto done = [this, id, check = flight.check](StepResult result) {
     const LoadTime at = LoadNow();
+    // What waits to be checked would keep its place from further steps.
+    for (LayerRows& layer : result.layers) {
+      if (check) result.status.Update(layer.LeaveSharedMemory());
+    }
     if (!check) result.layers.clear();
     inbox_.Put({id, at, std::move(result)});
   };

@@ -57,6 +57,7 @@ void RunStream::Settle(const Flight& flight, const LoadAnswer& answer, bool time
   }
   outcome.rows = outcome.tokens * shared_.token_rows;
   outcome.bytes = outcome.tokens * shared_.token_bytes;
+  outcome.shared = answer.result.through_shared_memory;
   shared_.scoreboard->Add(outcome);
   latency_ = absl::FromChrono(answer.at - flight.sent);
   const bool failed = outcome.end == StepOutcome::End::kAnswered && !outcome.ok();

@@ -27,6 +27,7 @@ void KindTally::Add(const StepOutcome& outcome) {
   tokens += outcome.tokens;
   rows += outcome.rows;
   bytes += outcome.bytes;
+  shared += outcome.shared ? 1 : 0;
   if (outcome.ok() && outcome.timed) latency.Add(absl::FromChrono(outcome.finished - outcome.intended));
 }
 
@@ -38,6 +39,7 @@ void KindTally::Merge(const KindTally& other) {
   tokens += other.tokens;
   rows += other.rows;
   bytes += other.bytes;
+  shared += other.shared;
   latency.Merge(other.latency);
 }
 

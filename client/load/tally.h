@@ -37,6 +37,7 @@ struct StepOutcome {
   uint64_t tokens = 0;
   uint64_t rows = 0;
   uint64_t bytes = 0;
+  bool shared = false;  // they came through shared memory
 
   bool ok() const { return end == End::kAnswered && status.ok() && refused.empty(); }
 };
@@ -50,6 +51,7 @@ struct KindTally {
   uint64_t tokens = 0;
   uint64_t rows = 0;
   uint64_t bytes = 0;
+  uint64_t shared = 0;       // steps whose rows came through shared memory
   LatencyHistogram latency;  // of those that are ok, from the intended start
 
   uint64_t steps() const { return ok + failed + cancelled + interrupted; }

@@ -31,6 +31,7 @@ CompareCounts& CompareCounts::operator+=(const CompareCounts& other) {
   mismatches += other.mismatches;
   cancels += other.cancels;
   cancelled += other.cancelled;
+  shared += other.shared;
   return *this;
 }
 
@@ -53,6 +54,7 @@ void Comparer::Differs(absl::FunctionRef<std::string()> what) {
 
 absl::Status Comparer::Compare(const ExpectedStep& expected, const StepResult& result) {
   ++counts_.steps;
+  if (result.through_shared_memory) ++counts_.shared;
   if (expected.cancelled) ++counts_.cancels;
   if (expected.cancelled && absl::IsCancelled(result.status)) {
     CompareCancelled(expected, result);

@@ -32,6 +32,7 @@ struct CompareCounts {
   uint64_t mismatches = 0;    // steps, segments, states and rows that differ, and holes
   uint64_t cancels = 0;       // of steps: their cancellation was asked for
   uint64_t cancelled = 0;     // of those: ended CANCELLED, without rows
+  uint64_t shared = 0;        // steps whose rows came through shared memory
 
   CompareCounts& operator+=(const CompareCounts& other);
 };

@@ -34,6 +34,12 @@ void AddShape(CLI::App& command, LoadFlags& flags) {
       .add_option("--session-tokens", options.session_tokens,
                   "A session is closed and begun anew after at most so many (default: 4096, or 8 prefill steps)")
       ->check(WholeNumber(1));
+  command.add_flag("--shared-memory", options.shared_memory,
+                   "Rows come through shared memory: server and client on one host, shared_memory.enabled there");
+  command
+      .add_option("--segment-prefix", options.segment_prefix,
+                  "Of shared memory: what its names begin with, as the server's shared_memory.name_prefix")
+      ->capture_default_str();
   command.add_option("--format", flags.format, "Row format: packed, bf16 or hash_ids")->capture_default_str();
 }
 

@@ -61,6 +61,13 @@ std::string Errors(const LoadReport& report) {
   return text;
 }
 
+std::string Transport(const LoadReport& report) {
+  if (!report.shared_memory) return "";
+  const KindTally all = report.total.All();
+  return absl::StrFormat("shared memory: the rows of %d steps came through it, of %d that were answered\n", all.shared,
+                         all.ok + all.failed);
+}
+
 std::string OpenLoop(const LoadReport& report) {
   if (!report.open_loop) return "";
   std::string text = absl::StrFormat("late starts: p50 %.3f ms, p99 %.3f ms, max %.3f ms (part of the latency)\n",
@@ -106,8 +113,8 @@ std::string Verdicts(const LoadReport& report) {
 }  // namespace
 
 std::string ReportAsText(const LoadReport& report) {
-  return absl::StrCat(Heading(report), StepsTable(report), "\n", Errors(report), OpenLoop(report), Stages(report),
-                      absl::StrFormat("client: %.2f cores\n", report.client_cores), Verdicts(report));
+  return absl::StrCat(Heading(report), StepsTable(report), "\n", Errors(report), Transport(report), OpenLoop(report),
+                      Stages(report), absl::StrFormat("client: %.2f cores\n", report.client_cores), Verdicts(report));
 }
 
 std::string ProgressLine(const RunProgress& progress) {

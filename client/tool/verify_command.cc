@@ -12,6 +12,7 @@
 #include "client/tool/command.h"
 #include "client/tool/number_option.h"
 #include "client/tool/report.h"
+#include "client/tool/verify_flags.h"
 #include "client/tool/verify_run.h"
 #include "client/tool/verify_servers.h"
 #include "client/tool/verify_streams.h"
@@ -19,10 +20,6 @@
 
 namespace engram {
 namespace {
-
-constexpr size_t kStreamsMax = 1024;
-constexpr size_t kInFlightMax = 1024;
-constexpr size_t kServersMax = 16;
 
 struct Arguments {
   std::vector<std::string> servers;
@@ -55,6 +52,9 @@ int RunTraffic(const Arguments& arguments, const Oracle& oracle, const Checkpoin
   const CompareCounts& counts = report.counts;
   absl::PrintF("%d streams: %s, %d of %d cancelled steps ended CANCELLED\n", arguments.streams.streams,
                Describe(report.traffic), counts.cancelled, counts.cancels);
+  if (arguments.streams.shared_memory) {
+    absl::PrintF("shared memory: the rows of %d steps came through it, of %d\n", counts.shared, counts.steps);
+  }
   absl::PrintF("seed %d: %d tokens, %d bytes in %.3f s, %.0f tokens/s with every byte compared; non-zero rows %s\n",
                arguments.streams.seed, counts.tokens, counts.bytes, seconds,
                seconds > 0 ? static_cast<double>(counts.tokens) / seconds : 0, NonzeroPercentage(counts));
@@ -110,6 +110,9 @@ absl::Status CheckArguments(Arguments& arguments) {
                                                    " runs against one server, ", arguments.servers.size(),
                                                    " are given"));
   }
+  if (arguments.script != "random" && arguments.streams.shared_memory) {
+    return absl::InvalidArgumentError(absl::StrCat("--shared-memory: --script ", arguments.script, " does without"));
+  }
   return ParseRowFormats(arguments.formats).status();
 }
 
@@ -138,31 +141,6 @@ int Run(Arguments& arguments) {
                                       : RunScript(arguments, *oracle, *sequences, servers->front());
 }
 
-void AddTrafficOptions(CLI::App& command, StreamsOptions& options) {
-  command.add_option("--seed", options.seed, "Of the random traffic")->check(WholeNumber(0))->capture_default_str();
-  command.add_option("--streams", options.streams, "Streams at once")
-      ->check(WholeNumber(1, kStreamsMax))
-      ->capture_default_str();
-  command
-      .add_option("--in-flight", options.in_flight, "Steps kept under way on each stream (default: 1 to 8, changing)")
-      ->check(WholeNumber(1, kInFlightMax));
-  command.add_option("--forks", options.forks, "Share of segments that fork, draft trees among them (default: a few)")
-      ->check(CLI::Range(0.0, 1.0));
-  command.add_option("--cancel", options.cancel, "Share of steps cancelled at a random moment")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command.add_flag("--speculative", options.speculative, "Draft blocks of up to 8 tokens, of which a part is rejected");
-}
-
-void AddServerOptions(CLI::App& command, std::vector<std::string>& servers) {
-  auto* group = command.add_option_group("server");
-  group->add_option("--server", servers, "HOST:PORT of the server")->expected(1);
-  group->add_option("--servers", servers, "HOST:PORT,HOST:PORT...: sequences move between these servers")
-      ->delimiter(',')
-      ->expected(1, static_cast<int>(kServersMax));
-  group->require_option(1);
-}
-
 }  // namespace
 
 void AddVerifyCommand(CLI::App& app, int& exit_code) {
@@ -170,14 +148,14 @@ void AddVerifyCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("verify",
                                          "Compare every byte a server returns with what a second reader takes from the "
                                          "files. Exit code 1 on a difference.");
-  AddServerOptions(*command, arguments->servers);
+  AddServerFlags(*command, arguments->servers);
   command->add_option("--checkpoint", arguments->checkpoint, "The folder or GGUF file it serves")->required();
   command->add_option("--hash-constants", arguments->hash_constants, "File with token map, multipliers and primes");
   auto* steps =
       command->add_option("--steps", arguments->streams.steps, "Stop after so many steps")->check(WholeNumber(1));
   auto* duration =
       command->add_option("--duration", arguments->duration, "Stop after this time, as 30s or 5m (default 10s)");
-  AddTrafficOptions(*command, arguments->streams);
+  AddTrafficFlags(*command, arguments->streams);
   command->add_option("--tokens", arguments->tokens, "Files of token sequences (JSON lines) to draw ids from");
   command->add_option("--formats", arguments->formats, "Row formats, of those the server has")->capture_default_str();
   command->add_option("--script", arguments->script, "random traffic, or each sequence once")

@@ -62,6 +62,7 @@ class VerifyStream {
       options.address = run_.servers[server].address;
       options.client_id = ClientIdOf(run_, number_);
       options.model_digest = run_.servers[server].model.model_digest();
+      if (run_.options.shared_memory) options.shared_memory = {.bytes = SegmentBytes(), .required = true};
       absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Connect(options);
       if (!connection.ok()) return connection.status();
       connections_.push_back(*std::move(connection));
@@ -123,6 +124,8 @@ class VerifyStream {
   uint64_t Share(uint64_t steps) const {
     return steps / run_.options.streams + (number_ < steps % run_.options.streams ? 1 : 0);
   }
+  // A part of what may be under way: the rest comes in messages, so that both ways are tried.
+  uint64_t SegmentBytes() const { return BytesMax() / 4 / run_.servers.size(); }
   uint64_t BytesMax() const { return std::min(kStreamBytesMax, kBytesInFlightMax / run_.options.streams); }
 
   TrafficOptions OptionsFor(size_t server) const {

@@ -24,6 +24,7 @@ struct StreamsOptions {
   std::optional<double> forks;      // share of segments that fork; none: now and then
   double cancel = 0;                // share of steps that are cancelled
   bool speculative = false;
+  bool shared_memory = false;                          // rows come there; a server that has none is an error
   uint64_t seed = 1;                                   // of the first stream; the others' follow from it
   uint64_t steps = 0;                                  // of all streams; 0: no such bound
   absl::Duration duration = absl::InfiniteDuration();  // once all streams have connected

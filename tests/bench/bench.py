@@ -12,6 +12,7 @@ import machine
 import rows_gather
 import rows_ranks
 import rows_redis
+import rows_shared
 import rows_start
 import rows_stream
 from report import Report
@@ -35,8 +36,7 @@ TASKS = [
     ("idle", rows_ranks.idle),
     ("ranks", lambda bench: rows_stream.ranks_cost(bench, 4)),
     ("start_full", rows_start.start_full),
-    ("shm", lambda bench: bench.report.missing(
-        "shm", "same-host shared memory path", ">= 2 x gRPC, >= 0.7 of the gather limit", "not there")),
+    ("shm", rows_shared.shm),
     ("gpu", lambda bench: bench.report.missing(
         "gpu", "GPU gather, table >= 64 GiB", ">= 0.7 of copy bandwidth", "needs a GPU: tests/gpu/run.sh")),
 ]

@@ -1,5 +1,6 @@
 // load_bench --subject HOST:PORT --reference HOST:PORT ...: engram-server and the echo service in turn under the same
-// load from the same client. For each number of tokens and of streams one JSON object a line.
+// load from the same client; or, with --shared-memory, engram-server with rows in shared memory and with rows in
+// messages. For each number of tokens and of streams one JSON object a line.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -25,6 +26,10 @@ struct Arguments {
   double pace_ms = 0;
   double seconds = 1;
   size_t pairs = 7;
+  bool shared = false;
+
+  // What the subject is measured beside; "" for nothing.
+  const std::string& beside() const { return shared ? subject : reference; }
 };
 
 constexpr double kMicros = 1e6;
@@ -64,17 +69,19 @@ struct Side {
 
 absl::StatusOr<json> MeasureCell(const BenchInput& input, const Arguments& arguments, uint32_t tokens,
                                  uint32_t streams) {
-  LoadPlan plan{arguments.subject, false, tokens, arguments.in_flight, arguments.pace_ms / 1000};
+  LoadPlan plan{arguments.subject, false, tokens, arguments.in_flight, arguments.pace_ms / 1000, false};
   Side subject;
   Side reference;
   for (size_t pair = 0; pair < arguments.pairs; ++pair) {
     plan.server = arguments.subject;
     plan.echo = false;
+    plan.shared = arguments.shared;
     ENGRAM_ASSIGN_OR_RETURN(const LoadFigures mine, RunLoad(input, plan, streams, arguments.seconds));
     subject.Add(mine);
-    if (arguments.reference.empty()) continue;
-    plan.server = arguments.reference;
-    plan.echo = true;
+    if (arguments.beside().empty()) continue;
+    plan.server = arguments.beside();
+    plan.echo = !arguments.shared;
+    plan.shared = false;
     ENGRAM_ASSIGN_OR_RETURN(const LoadFigures echo, RunLoad(input, plan, streams, arguments.seconds));
     reference.Add(echo);
   }
@@ -82,7 +89,7 @@ absl::StatusOr<json> MeasureCell(const BenchInput& input, const Arguments& argum
               {"streams", streams},
               {"in_flight", arguments.in_flight},
               {"subject", subject.Summary()},
-              {"reference", arguments.reference.empty() ? json() : reference.Summary()}};
+              {"reference", arguments.beside().empty() ? json() : reference.Summary()}};
 }
 
 absl::Status Run(const Arguments& arguments) {
@@ -106,6 +113,7 @@ int main(int argc, char** argv) {
   app.add_option("--texts", arguments.files.texts, "Files of token sequences")->required();
   app.add_option("--subject", arguments.subject, "HOST:PORT of engram-server")->required();
   app.add_option("--reference", arguments.reference, "HOST:PORT of echo_server; none: engram-server alone");
+  app.add_flag("--shared-memory", arguments.shared, "Rows through shared memory, beside rows in messages; no echo");
   app.add_option("--tokens", arguments.tokens, "Of a step")->required()->delimiter(',')->check(CLI::Range(1, 4096));
   app.add_option("--streams", arguments.streams, "At once")->required()->delimiter(',')->check(CLI::Range(1, 1024));
   app.add_option("--in-flight", arguments.in_flight, "Steps of a stream")->check(CLI::Range(1, 64));

@@ -3,6 +3,7 @@
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -27,11 +28,30 @@ LoadStream::LoadStream(const BenchInput& input, const LoadPlan& plan, uint64_t b
 
 absl::Status LoadStream::Connect() {
   ENGRAM_ASSIGN_OR_RETURN(stream_, RawStream::Open(plan_.server));
+  if (plan_.shared) ENGRAM_RETURN_IF_ERROR(Share());
   ENGRAM_RETURN_IF_ERROR(Send());
   while (!in_flight_.empty()) ENGRAM_RETURN_IF_ERROR(Receive());
   latencies_.clear();
   answered_ = 0;
   return absl::OkStatus();
+}
+
+absl::Status LoadStream::Share() {
+  SharedMemoryOptions options;
+  options.bytes = plan_.in_flight * plan_.tokens * token_bytes_ * input_.geometry().layers();
+  ENGRAM_ASSIGN_OR_RETURN(segment_, ClientSegment::Create(options));
+  v1::ClientMessage message;
+  message.mutable_register_segment()->set_segment_id(ClientSegment::kId);
+  message.mutable_register_segment()->set_name(segment_->name());
+  message.mutable_register_segment()->set_bytes(segment_->bytes());
+  grpc::ByteBuffer answer;
+  if (!stream_->Write(message) || !stream_->Read(answer)) {
+    return absl::UnavailableError(absl::StrCat(plan_.server, ": the stream has ended"));
+  }
+  segment_->Unlink();
+  grpc::ProtoBufferReader reader(&answer);
+  ENGRAM_ASSIGN_OR_RETURN(const ServerFrame frame, ReadServerFrame(reader, answer.Length()));
+  return StatusOfCode(frame.message.segment().code(), frame.message.segment().message());
 }
 
 absl::Status LoadStream::Run() {
@@ -58,7 +78,14 @@ absl::Status LoadStream::Send() {
   }
   const bool sampled = last_step_id_ % kSampledEvery == 1;
   const uint64_t token = sampled ? last_step_id_ * 0x9E3779B9u % plan_.tokens : plan_.tokens;
-  in_flight_.push_back({last_step_id_, position_, token, Clock::now()});
+  std::shared_ptr<SegmentPlace> place;
+  if (segment_ != nullptr) {
+    place = segment_->Take(plan_.tokens * token_bytes_ * input_.geometry().layers());
+    if (place == nullptr) return absl::InternalError("no place for a step, and no more in flight than planned");
+    step.mutable_place()->set_segment_id(ClientSegment::kId);
+    step.mutable_place()->set_offset(place->offset());
+  }
+  in_flight_.push_back({last_step_id_, position_, token, Clock::now(), std::move(place)});
   position_ += plan_.tokens;
   if (stream_->Write(message)) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(plan_.server, ": the stream has ended"));
@@ -87,18 +114,33 @@ absl::Status LoadStream::TakeFrame(const Sent& step, const ServerFrame& frame, g
   for (const v1::SegmentResult& result : reply.results()) {
     if (result.code() != 0) return StatusOfCode(result.code(), result.message());
   }
-  if (frame.rows_size != reply.token_count() * token_bytes_) return absl::InternalError("a frame of another size");
-  bytes_.fetch_add(frame.rows_size, std::memory_order_relaxed);
+  const uint64_t bytes = step.place == nullptr ? frame.rows_size : reply.place_bytes();
+  if (bytes != reply.token_count() * token_bytes_) return absl::InternalError("a frame of another size");
+  bytes_.fetch_add(bytes, std::memory_order_relaxed);
   const uint64_t at = step.sampled - reply.token_begin();
   if (step.sampled < reply.token_begin() || at >= reply.token_count()) return absl::OkStatus();
+  ENGRAM_RETURN_IF_ERROR(Sample(step, frame, message, at));
+  const int layer_index = input_.geometry().LayerIndex(reply.layer());
+  if (layer_index < 0) return absl::InternalError(absl::StrCat("layer ", reply.layer(), " has no table"));
+  return CheckToken(step, static_cast<size_t>(layer_index), sampled_);
+}
+
+absl::Status LoadStream::Sample(const Sent& step, const ServerFrame& frame, grpc::ByteBuffer& message, uint64_t at) {
+  if (step.place != nullptr) {
+    const v1::StepReply& reply = frame.message.reply();
+    const uint64_t begin = reply.place_offset() - step.place->offset();
+    if (begin > step.place->bytes() || reply.place_bytes() > step.place->bytes() - begin) {
+      return absl::InternalError("rows in another place than the step's");
+    }
+    std::memcpy(sampled_.data(), step.place->data() + begin + at * token_bytes_, token_bytes_);
+    return absl::OkStatus();
+  }
   grpc::ProtoBufferReader reader(&message);
   if (!reader.Skip(static_cast<int>(frame.rows_offset + at * token_bytes_)) ||
       !CopyBytes(reader, reinterpret_cast<uint8_t*>(sampled_.data()), token_bytes_)) {
     return absl::InternalError("a frame shorter than it says");
   }
-  const int layer_index = input_.geometry().LayerIndex(reply.layer());
-  if (layer_index < 0) return absl::InternalError(absl::StrCat("layer ", reply.layer(), " has no table"));
-  return CheckToken(step, static_cast<size_t>(layer_index), sampled_);
+  return absl::OkStatus();
 }
 
 absl::Status LoadStream::CheckToken(const Sent& step, size_t layer_index, const std::vector<std::byte>& rows) {

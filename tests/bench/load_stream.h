@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "bench_input.h"
+#include "client/client_segment.h"
 #include "client/frame_reader.h"
 #include "raw_stream.h"
 #include "row_check.h"
@@ -25,6 +26,7 @@ struct LoadPlan {
   uint32_t tokens = 1;      // of a step
   uint32_t in_flight = 1;   // steps of a stream
   double pace_seconds = 0;  // between the beginnings of steps, one in flight; 0: one behind the other
+  bool shared = false;      // rows come through shared memory
 };
 
 // One session that goes on through the texts from `begin` and starts anew at their end. Life cycle: construct, Connect,
@@ -55,12 +57,17 @@ class LoadStream {
     uint64_t position;  // of its first token in the session
     uint64_t sampled;   // token whose rows are compared; plan_.tokens: none
     Clock::time_point at;
+    std::shared_ptr<SegmentPlace> place;  // null: rows come in messages
   };
 
+  // Memory for the steps in flight, which the server takes.
+  absl::Status Share();
   absl::Status Send();
   // Reads one message; a last frame takes its step off in_flight_.
   absl::Status Receive();
   absl::Status TakeFrame(const Sent& step, const ServerFrame& frame, grpc::ByteBuffer& message);
+  // Token `at` of the frame, to sampled_.
+  absl::Status Sample(const Sent& step, const ServerFrame& frame, grpc::ByteBuffer& message, uint64_t at);
   absl::Status CheckToken(const Sent& step, size_t layer_index, const std::vector<std::byte>& rows);
 
   const BenchInput& input_;
@@ -69,6 +76,7 @@ class LoadStream {
   const uint64_t token_bytes_;
   RowCheck check_;
   std::unique_ptr<RawStream> stream_;
+  std::shared_ptr<ClientSegment> segment_;
   uint64_t last_step_id_ = 0;
   uint64_t position_ = 0;
   std::deque<Sent> in_flight_;

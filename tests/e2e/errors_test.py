@@ -7,6 +7,7 @@ import sys
 import errors_faults
 import errors_limits
 import errors_segments
+import errors_shared
 import errors_steps
 from engram_server import Server
 from errors_bench import Reference, arguments
@@ -14,7 +15,7 @@ from errors_table import Errors
 
 CHECKS = (errors_segments.check_segments, errors_steps.check_steps, errors_steps.check_format,
           errors_limits.check_limits, errors_limits.check_budget, errors_limits.check_share,
-          errors_limits.check_hello_timeout, errors_faults.check_draining,
+          errors_limits.check_hello_timeout, errors_shared.check_shared, errors_faults.check_draining,
           errors_faults.check_lost_rank, errors_faults.check_lookups, errors_faults.check_files)
 
 

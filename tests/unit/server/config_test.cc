@@ -159,6 +159,12 @@ scheduling {
 logging {
   level: "info"
 }
+shared_memory {
+  enabled: false
+  segment_bytes_max: 1073741824
+  segments_max: 4
+  name_prefix: "/engram-"
+}
 )");
   EXPECT_TRUE(ValidateConfig(config).ok()) << ValidateConfig(config);
 }
@@ -186,8 +192,9 @@ TEST(ShippedConfigs, LoadAndPrintBack) {
     EXPECT_TRUE(MessageDifferencer::Equals(*config, *again));
     seen.insert(entry.path().filename());
   }
-  EXPECT_EQ(seen, (std::set<std::string>{"cpu_ranks.txtpb", "cpu_single.txtpb", "gpu_local.txtpb", "gpu_ranks.txtpb",
-                                         "gpu_single.txtpb", "packed_all_reduce.txtpb", "reference_all_reduce.txtpb"}));
+  EXPECT_EQ(seen, (std::set<std::string>{"cpu_ranks.txtpb", "cpu_shared_memory.txtpb", "cpu_single.txtpb",
+                                         "gpu_local.txtpb", "gpu_ranks.txtpb", "gpu_single.txtpb",
+                                         "packed_all_reduce.txtpb", "reference_all_reduce.txtpb"}));
 }
 
 TEST(ShippedConfigs, CombineAsTheyAreNamed) {

@@ -105,7 +105,8 @@ class TestServer {
             gate_,
             scheduler_,
             config_.streams().streams_max(),
-            absl::Milliseconds(config_.streams().hello_timeout_ms())};
+            absl::Milliseconds(config_.streams().hello_timeout_ms()),
+            SegmentRulesOf(config_)};
   }
 
   SchedulerOptions Options() const {

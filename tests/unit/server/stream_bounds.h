@@ -24,7 +24,8 @@ class Wire final : public StreamTransport {
  public:
   void Read() override { reading = true; }
   void Write(OutMessage message) override {
-    EXPECT_TRUE(received.emplace_back().ParseFromString(message.head));
+    const std::string payload(reinterpret_cast<const char*>(message.payload.data()), message.payload.size());
+    EXPECT_TRUE(received.emplace_back().ParseFromString(message.head + payload));
     writing = true;
   }
   void Finish(const absl::Status& status) override { end = status; }

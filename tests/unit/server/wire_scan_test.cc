@@ -61,6 +61,19 @@ TEST(WireScan, CountsUnknownFieldsAtAnyDepth) {
   EXPECT_EQ(ScanOf(std::string("\x12\x02\x10\x01", 4)).unknown_fields, 1u) << "`segments` as a number";
 }
 
+TEST(WireScan, KnowsSegmentsAndPlaces) {
+  const std::string registration("\x22\x04\x08\x01\x18\x40", 6);
+  EXPECT_TRUE(ScanOf(registration).well_formed);
+  EXPECT_FALSE(ScanOf(registration).is_step);
+  EXPECT_EQ(ScanOf(registration).unknown_fields, 0u);
+  const std::string placed("\x12\x08\x08\x05\x52\x04\x08\x01\x10\x07", 10);
+  EXPECT_EQ(ScanOf(placed).step_id, 5u);
+  EXPECT_EQ(ScanOf(placed).unknown_fields, 0u);
+  EXPECT_FALSE(ScanOf(placed + registration).is_step) << "the last kind counts";
+  EXPECT_EQ(ScanOf("\x12\x04\x52\x02\x78\x01").unknown_fields, 1u) << "in a place";
+  EXPECT_EQ(ScanOf("\x22\x02\x78\x01").unknown_fields, 1u) << "in a registration";
+}
+
 TEST(WireScan, RefusesWhatCannotBeDecoded) {
   EXPECT_TRUE(ScanOf("").well_formed);
   EXPECT_FALSE(ScanOf("\xff\xff\xff\xff").well_formed);

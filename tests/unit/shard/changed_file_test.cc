@@ -2,12 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -15,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "shard/bus_guard.h"
 #include "shard/load_meter.h"
 #include "shard/table_factory.h"
 #include "tests/unit/files/overwrite.h"
@@ -102,35 +98,6 @@ TEST_F(ChangedFile, RowsInMemoryDoNotCare) {
   ASSERT_EQ(truncate(codes().c_str(), 0), 0);
   ASSERT_EQ(GatherLast(*table), absl::OkStatus());
   EXPECT_EQ(std::memcmp(out_ + wanted.size(), wanted.data(), wanted.size()), 0);
-}
-
-// Outside of a guarded body a bus error still ends the process.
-TEST_F(ChangedFile, OtherBusErrorsGoTheirOldWay) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers have a handler of their own";
-#endif
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_EXIT(
-      {
-        RunGuardedFromBusError([] {});
-        raise(SIGBUS);
-        std::exit(0);
-      },
-      testing::KilledBySignal(SIGBUS), "");
-}
-
-void HandOver(int) { _exit(42); }
-
-TEST_F(ChangedFile, OtherBusErrorsReachTheHandlerThatWasThere) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_EXIT(
-      {
-        std::signal(SIGBUS, HandOver);
-        RunGuardedFromBusError([] {});
-        raise(SIGBUS);
-        std::exit(0);
-      },
-      testing::ExitedWithCode(42), "");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "shard/bus_guard.h"
+#include "model/bus_guard.h"
 
 #include <csetjmp>
 #include <csignal>

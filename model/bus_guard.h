@@ -1,7 +1,7 @@
-// Survives reading a mapping whose file was cut short: the kernel answers with SIGBUS.
+// Survives touching a mapping whose file was cut short: the kernel answers with SIGBUS.
 
-#ifndef ENGRAM_SHARD_BUS_GUARD_H_
-#define ENGRAM_SHARD_BUS_GUARD_H_
+#ifndef ENGRAM_MODEL_BUS_GUARD_H_
+#define ENGRAM_MODEL_BUS_GUARD_H_
 
 #include "absl/functional/function_ref.h"
 
@@ -14,4 +14,4 @@ bool RunGuardedFromBusError(absl::FunctionRef<void()> body);
 
 }  // namespace engram
 
-#endif  // ENGRAM_SHARD_BUS_GUARD_H_
+#endif  // ENGRAM_MODEL_BUS_GUARD_H_
