@@ -134,7 +134,6 @@ absl::Status ClientStream::TakeMessage() {
       TakeNews(frame->message);
       return absl::OkStatus();
     // A later server may send kinds that this client need not know.
-    case v1::ServerMessage::kSegment:
     case v1::ServerMessage::KIND_NOT_SET:
       return absl::OkStatus();
   }

@@ -243,9 +243,8 @@ void FillDefaults(v1::ServerConfig& config) {
 }
 
 absl::Status ValidateConfig(const v1::ServerConfig& config) {
-  for (const auto check :
-       {ValidateNumbers, ValidateGatherThreads, ValidatePairs, ValidateEnums, ValidateLayers, ValidateTexts,
-        ValidateNamePrefix}) {
+  for (const auto check : {ValidateNumbers, ValidateGatherThreads, ValidatePairs, ValidateEnums, ValidateLayers,
+                           ValidateTexts, ValidateNamePrefix}) {
     if (absl::Status status = check(config); !status.ok()) return status;
   }
   return absl::OkStatus();
