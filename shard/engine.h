@@ -25,6 +25,9 @@ namespace engram {
 enum class CombineMode { kAllReduceBf16, kAllReducePacked, kOwnerGather };
 enum class Placement { kHost, kMapped, kDevice, kHostPinned };
 enum class RowForm { kPacked, kBf16 };
+// What becomes of rows that a round has several times (sharding.repeated_rows). kDefault: kOnce for ALL_REDUCE_BF16 of
+// several ranks, else kEach. GPU ranks know kEach alone.
+enum class RepeatedRows { kDefault, kOnce, kEach };
 
 std::string_view NameOf(CombineMode mode);     // "OWNER_GATHER"
 std::string_view NameOf(Placement placement);  // "MAPPED"
@@ -52,6 +55,7 @@ struct EngineOptions {
   CombineMode combine = CombineMode::kOwnerGather;
   Placement placement = Placement::kMapped;
   std::vector<Placement> layer_placements;            // [layers], instead of `placement`; empty: that for all
+  RepeatedRows repeated_rows = RepeatedRows::kDefault;
   uint64_t round_rows_max = 65536;                    // rows of one round, all blocks together
   uint64_t reply_bytes = 0;                           // of Engine::reply_memory, where ranks can share it; 0: none
   absl::Duration round_timeout = absl::Seconds(10);   // a round not finished by then is lost, and with it the job
@@ -112,7 +116,7 @@ class Engine {
   // and after one of Begin no Finish follows. Between a Begin and its Finish, Gather must not be called.
   virtual absl::Status Begin(absl::Span<const RowBlock> blocks) { return Gather(blocks); }
   virtual absl::Status Finish() { return absl::OkStatus(); }
-  virtual int rounds_in_flight_max() const { return 1; }  // where it is 1, Begin has already filled the blocks
+  virtual int rounds_in_flight_max() const { return 1; }
 
   // Memory in which blocks' `out` are filled without a detour: the ranks of this host write there themselves. Empty
   // where there is none. Its contents are the caller's.
