@@ -97,7 +97,8 @@ v1::Model DescribeModel(const Checkpoint& checkpoint, const v1::ServerConfig& co
   if (Serves(options.combine, RowForm::kPacked)) model.add_formats(v1::ROW_FORMAT_PACKED);
   if (Serves(options.combine, RowForm::kBf16)) model.add_formats(v1::ROW_FORMAT_BF16);
   model.add_formats(v1::ROW_FORMAT_HASH_IDS);
-  for (const char* word : {"cancel", "fork", "lookback", "omit_masked_rows", "state"}) model.add_capabilities(word);
+  for (const char* word : {"cancel", "fork", "lookback", "omit_masked_rows", "state", "unique_rows"})
+    model.add_capabilities(word);
   model.set_server_version(std::string(ServerVersion()));
   model.set_ranks(static_cast<uint32_t>(ranks));
   model.set_combine(std::string(NameOf(options.combine)));

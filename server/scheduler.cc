@@ -127,7 +127,7 @@ absl::Status Scheduler::FinishAndDeliver(Engine& engine, Round& round) {
 void Scheduler::Begin(Engine& engine, Round& round) {
   Stopwatch watch(counters_.gather_time);
   ++counters_.gathers;
-  counters_.rows += round.ids.size();
+  counters_.rows += round.rows();
   round.status = engine.Begin(round.blocks);
   round.begun = round.status.ok();
 }
@@ -165,6 +165,8 @@ void Scheduler::Deliver(Round& round) {
       picked.payload = ArenaLease();
     }
     v1::StepReply head = HeadOf(picked.step->step, picked.frame);
+    const bool indexed = picked.row_index != nullptr && !claimed.rows_dropped;
+    if (indexed) head.mutable_row_index()->Swap(picked.row_index.get());
     if (claimed.finished != nullptr) {
       ++counters_.steps;
       SetOutcome(claimed.finished->step.close_status, head);
@@ -173,7 +175,8 @@ void Scheduler::Deliver(Round& round) {
     if (claimed.sink == nullptr) continue;
     ++counters_.frames;
     counters_.payload_bytes += picked.payload.size();
-    claimed.sink->Deliver(ReplyFrame{std::move(head), std::move(picked.payload), hash_ids, decode});
+    const uint64_t saved = indexed ? picked.frame.payload_bytes - picked.payload.size() : 0;
+    claimed.sink->Deliver(ReplyFrame{std::move(head), std::move(picked.payload), hash_ids, decode, saved});
   }
 }
 

@@ -27,6 +27,7 @@ struct Step {
   uint64_t step_id = 0;
   v1::RowFormat format = v1::ROW_FORMAT_PACKED;
   bool omit_masked_rows = false;
+  bool unique_rows = false;                // repeated rows of a frame go out once, where that is less
   std::vector<size_t> layer_indices;       // into Geometry.layer_ids, ascending by decoder layer id
   std::vector<StepSegment> segments;       // ascending token_begin
   std::vector<v1::SegmentResult> results;  // one a segment of the request, refused ones included

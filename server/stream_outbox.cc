@@ -38,6 +38,7 @@ void StreamOutbox::DropRows(uint64_t step_id) {
       frame.head.clear_layer();
       frame.head.clear_token_begin();
       frame.head.clear_token_count();
+      frame.head.clear_row_index();
     }
   }
 }
@@ -66,7 +67,8 @@ void StreamOutbox::Account(const ReplyFrame& frame) {
     return;
   }
   OpenStep& open = step->second;
-  const uint64_t paid = frame.last() ? open.reply_bytes : std::min<uint64_t>(open.reply_bytes, frame.payload.size());
+  const uint64_t settled = frame.payload.size() + frame.saved_bytes;
+  const uint64_t paid = frame.last() ? open.reply_bytes : std::min(open.reply_bytes, settled);
   open.reply_bytes -= paid;
   bytes_in_flight_ -= paid;
   if (!frame.last()) return;

@@ -58,6 +58,7 @@ struct LoadOptions {
   size_t tokens = 512;              // of a prefill step
   uint64_t session_tokens = 0;      // a session begins anew after at most so many; 0: 4096, or 8 prefill steps
   v1::RowFormat format = v1::ROW_FORMAT_PACKED;
+  bool unique_rows = false;  // StepRequest.unique_rows, where the server knows it
 
   ArrivalKind arrival = ArrivalKind::kClosed;
   double rate = 0;           // steps a second, all streams together

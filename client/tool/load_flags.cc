@@ -35,6 +35,8 @@ void AddShape(CLI::App& command, LoadFlags& flags) {
                   "A session is closed and begun anew after at most so many (default: 4096, or 8 prefill steps)")
       ->check(WholeNumber(1));
   command.add_option("--format", flags.format, "Row format: packed, bf16 or hash_ids")->capture_default_str();
+  command.add_flag("--unique-rows", options.unique_rows,
+                   "Have rows that a frame has several times sent once (docs/dedup.md)");
 }
 
 void AddPace(CLI::App& command, LoadFlags& flags) {
