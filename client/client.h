@@ -50,6 +50,8 @@ struct ClientOptions {
 struct StepOptions {
   // From submission; then the step ends with DEADLINE_EXCEEDED, whatever the server does. It is told too.
   absl::Duration timeout = absl::InfiniteDuration();
+  // Under request.unique_rows: leave rows as they came, see LayerRows::row_index. Else they are copied to every place.
+  bool keep_unique = false;
 };
 
 // A submitted step. Movable; it may outlive the Client. One thread at a time.

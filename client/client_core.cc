@@ -65,6 +65,7 @@ absl::StatusOr<ClientCore::Step> ClientCore::Submit(TrackedStep step, const Step
   MutexLock lock(mu_);
   auto submitted = std::make_shared<SubmittedStep>(last_step_id_ + 1, std::move(step), now,
                                                    TimeIn(options.timeout, now), std::move(done));
+  submitted->keep_unique = options.keep_unique;
   if (absl::Status status = CheckRoom(submitted->bytes); !status.ok()) return status;
   ++last_step_id_;
   request_bytes_ += submitted->bytes;

@@ -51,8 +51,10 @@ absl::Status ClientStream::Usable() const {
 }
 
 absl::StatusOr<std::shared_ptr<PendingStep>> ClientStream::Submit(v1::StepRequest step, const Geometry& geometry,
+                                                                  bool keep_unique,
                                                                   std::function<void(StepResult)> done) {
   StepShape shape = ShapeOf(step, geometry);
+  shape.keep_unique = keep_unique && !shape.hash_ids;
   MutexLock lock(mu_);
   if (absl::Status status = Usable(); !status.ok()) return status;
   const uint32_t steps_max = welcome_->steps_in_flight_max();
@@ -134,10 +136,9 @@ absl::Status ClientStream::TakeMessage() {
       TakeNews(frame->message);
       return absl::OkStatus();
     // A later server may send kinds that this client need not know.
-    case v1::ServerMessage::KIND_NOT_SET:
+    default:
       return absl::OkStatus();
   }
-  return absl::OkStatus();
 }
 
 std::shared_ptr<PendingStep> ClientStream::Find(uint64_t step_id) {

@@ -54,7 +54,7 @@ class ClientStream : public grpc::ClientBidiReactor<v1::ClientMessage, grpc::Byt
   void Shutdown();
 
   // See Connection::Submit. `geometry` is the model's that Welcome gave; `done` as in PendingStep.
-  absl::StatusOr<std::shared_ptr<PendingStep>> Submit(v1::StepRequest step, const Geometry& geometry,
+  absl::StatusOr<std::shared_ptr<PendingStep>> Submit(v1::StepRequest step, const Geometry& geometry, bool keep_unique,
                                                       std::function<void(StepResult)> done = nullptr)
       ABSL_LOCKS_EXCLUDED(mu_);
   void Cancel(uint64_t step_id) ABSL_LOCKS_EXCLUDED(mu_);

@@ -90,7 +90,8 @@ void ClientStream::TakeSegmentReply(const v1::SegmentReply& reply) {
 
 std::shared_ptr<SegmentPlace> ClientStream::PlaceFor(const StepShape& shape) const {
   const uint64_t bytes = shape.SentTokens(0, shape.tokens()) * shape.columns * shape.row_bytes * shape.layers.size();
-  return sharing_ == Sharing::kShared && bytes > 0 ? segment_->Take(bytes) : nullptr;
+  const bool wanted = sharing_ == Sharing::kShared && bytes > 0 && !shape.unique_rows;  // those come in messages
+  return wanted ? segment_->Take(bytes) : nullptr;
 }
 
 absl::Status ClientStream::shared_memory_status() const {

@@ -49,8 +49,8 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Connect(const Connection
   return std::unique_ptr<Connection>(new Connection(std::move(stream), *std::move(welcome), *std::move(geometry)));
 }
 
-absl::StatusOr<StepHandle> Connection::Submit(v1::StepRequest step) {
-  absl::StatusOr<std::shared_ptr<PendingStep>> pending = stream_->Submit(std::move(step), geometry_);
+absl::StatusOr<StepHandle> Connection::Submit(v1::StepRequest step, bool keep_unique) {
+  absl::StatusOr<std::shared_ptr<PendingStep>> pending = stream_->Submit(std::move(step), geometry_, keep_unique);
   if (!pending.ok()) return pending.status();
   return StepHandle(*std::move(pending), stream_);
 }

@@ -75,10 +75,11 @@ class Connection {
   const Geometry& geometry() const { return geometry_; }
 
   // Sends a step and returns at once. step.step_id is ignored: the client numbers its steps. What the step asks for is
-  // checked by the server alone, whose refusal is the result's status.
+  // checked by the server alone, whose refusal is the result's status. Under step.unique_rows rows come out as without
+  // it, copied here; with `keep_unique` as they came (LayerRows::row_index).
   // Errors: RESOURCE_EXHAUSTED when Welcome.steps_in_flight_max steps are unanswered; UNAVAILABLE or the stream's own
   // error when the connection has ended or drains.
-  absl::StatusOr<StepHandle> Submit(v1::StepRequest step);
+  absl::StatusOr<StepHandle> Submit(v1::StepRequest step, bool keep_unique = false);
 
   // Submit and Wait.
   StepResult Run(v1::StepRequest step);

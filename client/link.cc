@@ -104,7 +104,7 @@ absl::Status Link::Send(const SubmittedStep& step, ClientClock::time_point now,
   }
   flying.bytes = AnswerBytes(request, 0);
   absl::StatusOr<std::shared_ptr<PendingStep>> sent =
-      stream_->Submit(std::move(request), geometry_, std::move(answered));
+      stream_->Submit(std::move(request), geometry_, step.keep_unique, std::move(answered));
   if (!sent.ok()) return sent.status();
   flying.wire_id = (*sent)->step_id();
   for (const SeededSegment& segment : flying.segments) segment.view->NoteSent(id_, flying.wire_id);

@@ -1,17 +1,11 @@
 #include "client/pending_step.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace engram {
-namespace {
-
-constexpr int kUnsent = 0xFF;  // see LayerRows
-
-}  // namespace
 
 PendingStep::PendingStep(uint64_t step_id, StepShape shape, std::function<void(StepResult)> done,
                          std::shared_ptr<SegmentPlace> place)
@@ -21,7 +15,7 @@ PendingStep::PendingStep(uint64_t step_id, StepShape shape, std::function<void(S
       place_(std::move(place)) {
   result_.step_id = step_id;
   for (uint32_t layer : shape_.layers) {
-    result_.layers.emplace_back(layer, shape_.tokens(), shape_.columns, shape_.row_bytes);
+    result_.layers.emplace_back(layer, shape_.tokens(), shape_.columns, shape_.row_bytes, shape_.keep_unique);
   }
 }
 
@@ -53,13 +47,22 @@ absl::Status PendingStep::TakeResults(const v1::StepReply& frame) {
 absl::Status PendingStep::TakeRows(const v1::StepReply& frame, const FrameRows& rows) {
   if (frame.place_bytes() > 0) return Wrong("rows in shared memory, which it has no place in");
   if (frame.token_count() == 0) {
-    return rows.size == 0 && frame.hash_ids_size() == 0 ? absl::OkStatus() : Wrong("rows without tokens");
+    const bool rows_too = rows.size > 0 || frame.hash_ids_size() > 0 || frame.row_index_size() > 0;
+    return rows_too ? Wrong("rows without tokens") : absl::OkStatus();
   }
   if (shape_.hash_ids ? rows.size > 0 : frame.hash_ids_size() > 0) return Wrong("rows in another format");
+  if (frame.row_index_size() > 0 && !shape_.unique_rows) return Wrong("row_index, not asked for");
   size_t layer_index = 0;
   if (absl::Status status = BeginRows(frame, layer_index); !status.ok()) return status;
-  const uint64_t end = frame.token_begin() + frame.token_count();
-  return shape_.hash_ids ? CopyHashIds(layer_index, frame) : CopyRows(layer_index, frame.token_begin(), end, rows);
+  result_.received_bytes += rows.size + static_cast<uint64_t>(frame.row_index_size()) * sizeof(uint32_t) +
+                            static_cast<uint64_t>(frame.hash_ids_size()) * sizeof(uint64_t);
+  if (shape_.hash_ids) return CopyHashIds(layer_index, frame);
+  if (frame.row_index_size() > 0) {
+    if (absl::Status status = CheckRowIndex(frame, rows.size); !status.ok()) return status;
+  }
+  if (shape_.keep_unique) return KeepUnique(layer_index, frame, rows);
+  if (frame.row_index_size() > 0) return CopyUnique(layer_index, frame, rows);
+  return CopyRows(layer_index, frame.token_begin(), frame.token_begin() + frame.token_count(), rows);
 }
 
 absl::Status PendingStep::BeginRows(const v1::StepReply& frame, size_t& layer_index) {
@@ -90,7 +93,7 @@ absl::Status PendingStep::SkipTo(size_t layer_index, uint64_t token) {
     return Wrong(absl::StrCat("layer ", layer.layer(), " goes back from token ", next, " to ", token));
   }
   if (absl::Status status = CheckSegments(next, token, false); !status.ok()) return status;
-  std::memset(layer.mutable_token(next), kUnsent, (token - next) * layer.token_bytes());
+  layer.SetUnsent(next, token);
   next_tokens_[layer_index] = token;
   return absl::OkStatus();
 }
@@ -107,35 +110,6 @@ absl::Status PendingStep::CheckSegments(uint64_t begin, uint64_t end, bool accep
     }
   }
   return absl::OkStatus();
-}
-
-absl::Status PendingStep::CopyRows(size_t layer_index, uint64_t begin, uint64_t end, const FrameRows& rows) {
-  LayerRows& layer = result_.layers[layer_index];
-  const uint64_t expected = shape_.SentTokens(begin, end) * layer.token_bytes();
-  if (rows.size != expected) {
-    return Wrong(absl::StrCat(rows.size, " bytes of rows for tokens ", begin, "..", end, ", which have ", expected));
-  }
-  while (begin < end) {
-    const bool sent = shape_.Sends(begin);
-    uint64_t stop = begin + 1;
-    while (stop < end && shape_.Sends(stop) == sent) ++stop;
-    const uint64_t size = (stop - begin) * layer.token_bytes();
-    if (!sent) std::memset(layer.mutable_token(begin), kUnsent, size);
-    if (sent && !rows.read(layer.mutable_token(begin), size)) return Wrong("a frame that ends within its rows");
-    begin = stop;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status PendingStep::CopyHashIds(size_t layer_index, const v1::StepReply& frame) {
-  const auto size = static_cast<uint64_t>(frame.hash_ids_size()) * sizeof(uint64_t);
-  const auto* next = reinterpret_cast<const uint8_t*>(frame.hash_ids().data());
-  const auto copy = [&next](uint8_t* out, uint64_t bytes) {
-    std::memcpy(out, next, bytes);
-    next += bytes;
-    return true;
-  };
-  return CopyRows(layer_index, frame.token_begin(), frame.token_begin() + frame.token_count(), {size, copy});
 }
 
 absl::Status PendingStep::CheckComplete() {

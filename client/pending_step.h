@@ -60,12 +60,17 @@ class PendingStep {
   // INTERNAL unless the segments of [begin, end) are all known and all accepted (or all refused).
   absl::Status CheckSegments(uint64_t begin, uint64_t end, bool accepted) const;
   absl::Status CopyRows(size_t layer_index, uint64_t begin, uint64_t end, const FrameRows& rows);
+  // INTERNAL unless row_index and the rows under it fit the frame's tokens and each other.
+  absl::Status CheckRowIndex(const v1::StepReply& frame, uint64_t rows_size) const;
+  absl::Status CopyUnique(size_t layer_index, const v1::StepReply& frame, const FrameRows& rows);
+  absl::Status KeepUnique(size_t layer_index, const v1::StepReply& frame, const FrameRows& rows);
   absl::Status CopyHashIds(size_t layer_index, const v1::StepReply& frame);
   absl::Status CheckComplete();
   absl::Status Wrong(const std::string& what) const;
 
   const StepShape shape_;
-  std::vector<uint64_t> next_tokens_;  // [layers]: tokens before it are settled
+  std::vector<uint64_t> next_tokens_;   // [layers]: tokens before it are settled
+  std::vector<const uint8_t*> firsts_;  // of a frame's unique rows: where each first belongs
   const std::function<void(StepResult)> done_;
   std::shared_ptr<SegmentPlace> place_;  // null: rows come in the frames
   uint64_t placed_ = 0;                  // bytes of it that frames have told of

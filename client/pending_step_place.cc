@@ -15,7 +15,7 @@ bool PendingStep::AllTokensSent() const {
 }
 
 absl::Status PendingStep::GiveMemory(LayerRows& layer) {
-  if (!layer.bytes().empty()) return absl::OkStatus();
+  if (layer.allocated()) return absl::OkStatus();
   if (place_ == nullptr || !AllTokensSent()) return layer.Allocate();
   const uint64_t bytes = layer.tokens() * layer.token_bytes();
   if (bytes > place_->bytes() - placed_) {
@@ -40,6 +40,7 @@ absl::Status PendingStep::TakePlacedRows(const v1::StepReply& frame, const Frame
 
   const uint8_t* from = place_->data() + placed_;
   placed_ += bytes;
+  result_.received_bytes += bytes;
   LayerRows& layer = result_.layers[layer_index];
   if (!layer.in_shared_memory()) {
     const auto copy = [&from](uint8_t* out, uint64_t size) {

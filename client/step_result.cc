@@ -31,6 +31,7 @@ absl::Status LayerRows::Allocate() {
   }
   bytes_.reset(bytes);
   in_shared_memory_ = false;
+  if (keep_unique_) row_index_.assign(tokens_ * columns_, kNoRow);
   return absl::OkStatus();
 }
 
@@ -47,8 +48,17 @@ absl::Status LayerRows::LeaveSharedMemory() {
   return absl::OkStatus();
 }
 
+void LayerRows::SetUnsent(uint64_t begin, uint64_t end) {
+  constexpr int kUnsent = 0xFF;
+  if (!keep_unique_) std::memset(mutable_token(begin), kUnsent, (end - begin) * token_bytes());
+}
+
 void LayerRows::Drop(uint64_t begin, uint64_t end) {
-  if (bytes_ != nullptr && begin != end) {
+  if (keep_unique_ && !row_index_.empty()) {
+    const auto first = row_index_.begin();
+    row_index_.erase(first + static_cast<std::ptrdiff_t>(begin * columns_),
+                     first + static_cast<std::ptrdiff_t>(end * columns_));
+  } else if (bytes_ != nullptr && begin != end) {
     std::memmove(mutable_token(begin), mutable_token(end), (tokens_ - end) * token_bytes());
   }
   tokens_ -= end - begin;

@@ -39,6 +39,7 @@ StepShape ShapeOf(const v1::StepRequest& request, const Geometry& geometry) {
   shape.columns = geometry.columns();
   shape.row_bytes = RowBytesOf(request.format(), geometry);
   shape.hash_ids = request.format() == v1::ROW_FORMAT_HASH_IDS;
+  shape.unique_rows = request.unique_rows();
   shape.segment_begins.push_back(0);
   for (const v1::Segment& segment : request.segments()) {
     shape.segment_begins.push_back(shape.tokens() + static_cast<uint64_t>(segment.token_ids_size()));

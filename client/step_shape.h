@@ -18,7 +18,9 @@ struct StepShape {
   uint32_t columns = 0;                  // K
   uint32_t row_bytes = 0;                // of the step's format; 8 for HASH_IDS
   bool hash_ids = false;
-  std::string mask;  // [tokens], 0 where a token's rows are left out; empty: none is
+  bool unique_rows = false;  // frames may have a row_index
+  bool keep_unique = false;  // and the result keeps it; see LayerRows
+  std::string mask;          // [tokens], 0 where a token's rows are left out; empty: none is
 
   uint64_t tokens() const { return segment_begins.back(); }
   size_t segments() const { return segment_begins.size() - 1; }

@@ -62,8 +62,9 @@ class SubmittedStep {
   const ClientClock::time_point submitted;
   const ClientClock::time_point deadline;
   TrackedStep step;
-  uint32_t losses = 0;   // of connections it was in flight on
-  bool suspect = false;  // it may be what ended one of them: goes alone
+  bool keep_unique = false;  // see StepOptions
+  uint32_t losses = 0;       // of connections it was in flight on
+  bool suspect = false;      // it may be what ended one of them: goes alone
   // While another stream has one of its sessions: the waits between attempts, and the end of the present one.
   std::optional<Backoff> busy;
   ClientClock::time_point again_at = ClientClock::time_point::max();

@@ -38,6 +38,7 @@ absl::StatusOr<Step> Admission::Admit(const StepOrigin& origin, const v1::StepRe
   step.format = request.format();
   step.omit_masked_rows = request.omit_masked_rows();
   step.placed = request.has_place();
+  step.unique_rows = request.unique_rows() && !step.placed;  // nothing is sent
   step.layer_indices = *std::move(layers);
   if (request.timeout_ms() != 0) step.deadline = arrival + absl::Milliseconds(request.timeout_ms());
   if (absl::Status status = step_check_.Place(request, room, step); !status.ok()) return status;

@@ -128,6 +128,11 @@ void ArenaLease::ReleaseBuffer() {
   account_->Subtract(std::exchange(capacity_, kSmallestClassBytes) - kSmallestClassBytes);
 }
 
+void ArenaLease::Cut(size_t bytes) {
+  ENGRAM_CHECK(bytes <= size_);
+  size_ = bytes;
+}
+
 Arena::Arena(uint64_t cached_bytes_max) : pool_(std::make_shared<ArenaPool>(cached_bytes_max)) {}
 
 ArenaLease Arena::Lease(size_t bytes, std::shared_ptr<ByteAccount> account) {

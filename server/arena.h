@@ -46,6 +46,8 @@ class ArenaLease {
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   size_t size() const { return size_; }
+  // Only the first `bytes` of it hold something: at most size(). What is charged stays.
+  void Cut(size_t bytes);
 
   // Gives the buffer back early. The smallest buffer's bytes stay charged until the lease ends: so what waits to be
   // sent stays bounded, also without rows in it. Empty afterwards.
@@ -58,7 +60,7 @@ class ArenaLease {
   std::shared_ptr<ArenaPool> pool_;
   std::shared_ptr<ByteAccount> account_;
   std::byte* data_ = nullptr;
-  size_t size_ = 0;      // asked for
+  size_t size_ = 0;      // asked for, or cut to
   size_t capacity_ = 0;  // charged: that of the size class
 };
 

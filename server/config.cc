@@ -103,6 +103,11 @@ CombineMode CombineOf(v1::CombineMode mode) {
   }
 }
 
+RepeatedRows RepeatedRowsOf(v1::RepeatedRows repeated) {
+  if (repeated == v1::GATHER_ONCE) return RepeatedRows::kOnce;
+  return repeated == v1::GATHER_EACH ? RepeatedRows::kEach : RepeatedRows::kDefault;
+}
+
 Placement PlacementOf(v1::Placement placement) {
   switch (placement) {
     case v1::HOST:
@@ -132,6 +137,7 @@ EngineOptions EngineOptionsOf(const v1::ServerConfig& config, const Geometry& ge
   EngineOptions options;
   options.combine = CombineOf(sharding.combine());
   options.placement = PlacementOf(sharding.placement());
+  options.repeated_rows = RepeatedRowsOf(sharding.repeated_rows());
   options.layer_placements.assign(geometry.layers(), options.placement);
   for (const v1::LayerPlacement& layer : sharding.layer_placements()) {
     const auto found = std::find(geometry.layer_ids.begin(), geometry.layer_ids.end(), layer.layer());

@@ -156,6 +156,10 @@ absl::Status ValidateEnums(const v1::ServerConfig& config) {
   if (!v1::Placement_IsValid(sharding.placement())) {
     return RefuseNumber("sharding.placement", static_cast<uint64_t>(sharding.placement()), kPlacementNames);
   }
+  if (!v1::RepeatedRows_IsValid(sharding.repeated_rows())) {
+    return RefuseNumber("sharding.repeated_rows", static_cast<uint64_t>(sharding.repeated_rows()),
+                        "GATHER_ONCE or GATHER_EACH");
+  }
   return absl::OkStatus();
 }
 
@@ -191,6 +195,12 @@ bool HasGpuRanks(const v1::Sharding& sharding) {
   const auto& layers = sharding.layer_placements();
   return IsOnGpu(sharding.placement()) ||
          std::any_of(layers.begin(), layers.end(), [](const auto& layer) { return IsOnGpu(layer.placement()); });
+}
+
+absl::Status ValidateRepeatedRows(const v1::ServerConfig& config) {
+  const v1::Sharding& sharding = config.sharding();
+  if (sharding.repeated_rows() != v1::GATHER_ONCE || !HasGpuRanks(sharding)) return absl::OkStatus();
+  return Refuse("sharding.repeated_rows", "GATHER_ONCE", "GATHER_EACH where layers are DEVICE or HOST_PINNED");
 }
 
 absl::Status ValidateTexts(const v1::ServerConfig& config) {
@@ -235,6 +245,10 @@ void FillDefaults(v1::ServerConfig& config) {
   if (sharding.combine() == v1::COMBINE_MODE_DEFAULT) {
     sharding.set_combine(HasGpuRanks(sharding) ? kDefaultCombineOnGpus : kDefaultCombine);
   }
+  // On CPU ranks the default is the engine's to choose: it depends on the number of ranks too.
+  if (sharding.repeated_rows() == v1::REPEATED_ROWS_DEFAULT && HasGpuRanks(sharding)) {
+    sharding.set_repeated_rows(v1::GATHER_EACH);
+  }
   if (!config.listen().has_address()) config.mutable_listen()->set_address(kDefaultAddress);
   if (!config.logging().has_level()) config.mutable_logging()->set_level(kDefaultLevel);
   v1::SharedMemory& memory = *config.mutable_shared_memory();
@@ -244,7 +258,7 @@ void FillDefaults(v1::ServerConfig& config) {
 
 absl::Status ValidateConfig(const v1::ServerConfig& config) {
   for (const auto check : {ValidateNumbers, ValidateGatherThreads, ValidatePairs, ValidateEnums, ValidateLayers,
-                           ValidateTexts, ValidateNamePrefix}) {
+                           ValidateRepeatedRows, ValidateTexts, ValidateNamePrefix}) {
     if (absl::Status status = check(config); !status.ok()) return status;
   }
   return absl::OkStatus();

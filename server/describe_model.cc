@@ -100,6 +100,7 @@ v1::Model DescribeModel(const Checkpoint& checkpoint, const v1::ServerConfig& co
   for (const char* word : {"cancel", "fork", "lookback", "omit_masked_rows"}) model.add_capabilities(word);
   if (config.shared_memory().enabled()) model.add_capabilities("segment");
   model.add_capabilities("state");
+  model.add_capabilities("unique_rows");
   model.set_server_version(std::string(ServerVersion()));
   model.set_ranks(static_cast<uint32_t>(ranks));
   model.set_combine(std::string(NameOf(options.combine)));

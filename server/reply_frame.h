@@ -18,6 +18,8 @@ struct ReplyFrame {
   bool hash_ids = false;  // which of the two
   bool decode = false;    // of a step that goes before larger ones
 
+  uint64_t saved_bytes = 0;  // of rows that were owed too, and that head.row_index stands for
+
   bool last() const { return head.last(); }
 };
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "model/ngram_hash.h"
+#include "model/unique_ids.h"
 #include "server/step_queue.h"
 #include "shard/engine.h"
 
@@ -17,10 +18,13 @@ namespace engram {
 // until the round is finished, so it must stay until then. Engine thread.
 struct Round {
   std::vector<PickedFrame> frames;
-  std::vector<uint64_t> ids;     // to gather by, of all frames
+  std::vector<uint64_t> ids;     // of all frames that are gathered
   std::vector<RowBlock> blocks;  // one a frame; empty ids where nothing is gathered
+  UniqueIds unique;              // of one frame after the other
   bool begun = false;            // by the engine, and not finished
   absl::Status status;           // of what the engine has done of it so far
+
+  uint64_t rows() const;  // to gather
 
   // Its frames must be claimed. The vectors keep their memory for the next round.
   void Clear();
@@ -29,7 +33,9 @@ struct Round {
 // Whether the ranks have rows for it: not for hash ids, nor for results alone.
 bool IsGathered(const PickedFrame& picked);
 
-// Sets ids and blocks. Hash ids that are the answer go straight into the reply.
+// Sets ids and blocks. Hash ids that are the answer go straight into the reply. Under Step.unique_rows a frame that has
+// rows several times gets its row_index, and a payload cut to the different ones, where both together are smaller than
+// all rows: so no frame is larger than its plan allows for.
 void HashRound(const NgramHasher& hasher, Round& round);
 
 // Of one step, in order.

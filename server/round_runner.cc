@@ -104,7 +104,7 @@ absl::Status RoundRunner::FinishAndDeliver(Engine& engine, Round& round) {
 void RoundRunner::BeginGather(Engine& engine, Round& round) {
   const StageTimer timer(stages_, Stage::kGather);
   ++counters_.gathers;
-  counters_.rows += round.ids.size();
+  counters_.rows += round.rows();
   round.status = engine.Begin(round.blocks);
   round.begun = round.status.ok();
 }
@@ -144,6 +144,8 @@ void RoundRunner::DeliverFrame(PickedFrame& picked) {
     picked.payload = ArenaLease();
   }
   v1::StepReply head = HeadOf(picked.step->step, picked.frame);
+  const bool indexed = picked.row_index != nullptr && !claimed.rows_dropped;
+  if (indexed) head.mutable_row_index()->Swap(picked.row_index.get());
   if (claimed.finished != nullptr) {
     ++counters_.steps;
     SetOutcome(claimed.finished->step.close_status, head);
@@ -152,7 +154,9 @@ void RoundRunner::DeliverFrame(PickedFrame& picked) {
   if (claimed.sink == nullptr) return;
   ++counters_.frames;
   counters_.payload_bytes += picked.payload.size();
-  sender_.Send(std::move(claimed.sink), ReplyFrame{std::move(head), std::move(picked.payload), hash_ids, decode});
+  const uint64_t saved = indexed ? picked.frame.payload_bytes - picked.payload.size() : 0;
+  sender_.Send(std::move(claimed.sink),
+               ReplyFrame{std::move(head), std::move(picked.payload), hash_ids, decode, saved});
 }
 
 v1::StepReply RoundRunner::HeadOf(Step& step, const Frame& frame) const {

@@ -28,6 +28,7 @@ struct Step {
   v1::RowFormat format = v1::ROW_FORMAT_PACKED;
   bool omit_masked_rows = false;
   bool placed = false;                     // its rows go into shared memory: its frames carry none
+  bool unique_rows = false;                // repeated rows of a frame go out once, where that is less
   std::vector<size_t> layer_indices;       // into Geometry.layer_ids, ascending by decoder layer id
   std::vector<StepSegment> segments;       // ascending token_begin
   std::vector<v1::SegmentResult> results;  // one a segment of the request, refused ones included

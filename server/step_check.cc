@@ -97,6 +97,11 @@ absl::Status StepCheck::Served(const v1::StepRequest& request) const {
                                                    ": must be ROW_FORMAT_PACKED, ROW_FORMAT_BF16 or "
                                                    "ROW_FORMAT_HASH_IDS"));
   }
+  if (request.unique_rows() && request.format() == v1::ROW_FORMAT_HASH_IDS) {
+    return absl::InvalidArgumentError(
+        "unique_rows = true: must be false where format is ROW_FORMAT_HASH_IDS, whose ids say by themselves which rows "
+        "are the same");
+  }
   const auto& formats = model_.formats();
   if (std::find(formats.begin(), formats.end(), static_cast<int>(request.format())) == formats.end()) {
     return absl::FailedPreconditionError(absl::StrCat("format = ", v1::RowFormat_Name(request.format()),

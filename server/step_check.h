@@ -47,7 +47,8 @@ class StepCheck {
   // that is no Engram layer or there twice.
   absl::StatusOr<std::vector<size_t>> Layers(const v1::StepRequest& request) const;
 
-  // Format and table_version: FAILED_PRECONDITION for what this server does not serve, INVALID_ARGUMENT for no format.
+  // Format, unique_rows and table_version: FAILED_PRECONDITION for what this server does not serve, INVALID_ARGUMENT
+  // for no format, or for unique_rows without rows.
   absl::Status Served(const v1::StepRequest& request) const;
 
   // INVALID_ARGUMENT for a place in a segment that is not registered, or where the rows of `step`, whose format and

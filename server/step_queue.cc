@@ -128,7 +128,7 @@ bool StepQueue::PickFrom(StreamQueue& stream, Lane lane, Picks& picks) {
     const Frame frame = *step.plan.Peek();
     if (frame.payload_bytes > picks.room_bytes) return false;
     picks.room_bytes -= frame.payload_bytes;
-    PickedFrame picked{&step, frame, ArenaLease()};
+    PickedFrame picked{&step, frame, ArenaLease(), nullptr};
     if (frame.payload_bytes > 0) picked.payload = arena_.Lease(frame.payload_bytes, stream.unsent_);
     picks.frames.push_back(std::move(picked));
     ++step.frames_in_flight;

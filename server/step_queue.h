@@ -71,6 +71,7 @@ struct PickedFrame {
   QueuedStep* step;
   Frame frame;
   ArenaLease payload;
+  std::unique_ptr<google::protobuf::RepeatedField<uint32_t>> row_index;  // null: the payload has all rows
 };
 
 // What may be delivered of a frame after its round.

@@ -89,8 +89,8 @@ void StreamOutbox::Account(const ReplyFrame& frame) {
     return;
   }
   OpenStep& open = step->second;
-  const uint64_t frame_bytes = frame.payload.size() + frame.head.place_bytes();
-  const uint64_t paid = frame.last() ? open.reply_bytes : std::min(open.reply_bytes, frame_bytes);
+  const uint64_t settled = frame.payload.size() + frame.saved_bytes + frame.head.place_bytes();
+  const uint64_t paid = frame.last() ? open.reply_bytes : std::min(open.reply_bytes, settled);
   open.reply_bytes -= paid;
   bytes_in_flight_ -= paid;
   if (!frame.last()) return;

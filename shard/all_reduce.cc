@@ -1,5 +1,6 @@
 #include "shard/all_reduce.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -16,29 +17,46 @@ uint64_t WholeWords(uint64_t bytes) { return (bytes + kWordBytes - 1) / kWordByt
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Combine>> AllReduce::Make(RowForm moved, Collective& collective, Shard& shard,
-                                                         uint64_t rows_max) {
+                                                         const EngineOptions& options) {
+  const uint64_t rows_max = options.round_rows_max;
   const uint64_t sum_bytes = WholeWords(rows_max * shard.RowBytes(moved)) * kWordBytes;
   ENGRAM_ASSIGN_OR_RETURN(AnonymousMemory sum, AnonymousMemory::Allocate(sum_bytes, "staging of round_rows_max rows"));
   ENGRAM_ASSIGN_OR_RETURN(AnonymousMemory ids,
                           AnonymousMemory::Allocate(rows_max * kWordBytes, "ids of round_rows_max rows"));
-  return std::unique_ptr<Combine>(new AllReduce(moved, collective, shard, std::move(sum), std::move(ids)));
+  // To add bf16 values is slow: a row less at every rank is worth more than finding it. Words are added fast.
+  const RepeatedRows repeated = options.repeated_rows;
+  const bool once = repeated == RepeatedRows::kDefault ? moved == RowForm::kBf16 : repeated == RepeatedRows::kOnce;
+  return std::unique_ptr<Combine>(new AllReduce(moved, collective, shard, once, std::move(sum), std::move(ids)));
 }
 
-AllReduce::AllReduce(RowForm moved, Collective& collective, Shard& shard, AnonymousMemory sum, AnonymousMemory ids)
+AllReduce::AllReduce(RowForm moved, Collective& collective, Shard& shard, bool once, AnonymousMemory sum,
+                     AnonymousMemory ids)
     : moved_(moved),
       collective_(collective),
       shard_(shard),
       sum_(std::move(sum)),
       ids_(std::move(ids)),
-      writer_(shard.geometry().head_dim) {}
+      writer_(shard.geometry().head_dim),
+      once_(once),
+      unique_(shard.geometry().head_dim) {}
 
-void AllReduce::Plan(absl::Span<const RowBlock> blocks, absl::Span<RoundHeader> headers) {
+uint64_t AllReduce::PutEntries(absl::Span<const RowBlock> blocks) {
   auto* ids = reinterpret_cast<uint64_t*>(ids_.data());
+  if (once_) {
+    unique_.Find(blocks);
+    std::copy(unique_.entries().begin(), unique_.entries().end(), ids);
+    return unique_.entries().size();
+  }
   uint64_t count = 0;
   for (const RowBlock& block : blocks) {
     for (uint64_t row : block.ids) ids[count++] = EntryOf(block.layer_index, row);
   }
-  for (RoundHeader& header : headers) header.rows = count;
+  return count;
+}
+
+void AllReduce::Plan(absl::Span<const RowBlock> blocks, absl::Span<RoundHeader> headers) {
+  count_ = PutEntries(blocks);
+  for (RoundHeader& header : headers) header.rows = count_;
 }
 
 absl::Status AllReduce::SumOverRanks(uint64_t bytes, Deadline deadline) {
@@ -69,10 +87,27 @@ void AllReduce::PutBlock(const RowBlock& block, const std::byte* sum) {
   }
 }
 
+void AllReduce::PutUnique(absl::Span<const RowBlock> blocks) {
+  TargetsOf(blocks, targets_);
+  ForEachRequest(targets_, unique_.firsts(), [&](size_t target, uint32_t slot, size_t i) {
+    const RowForm form = targets_[target].form;
+    const std::byte* row = sum_.data() + i * writer_.bytes(moved_);
+    std::byte* out = targets_[target].out + slot * writer_.bytes(form);
+    if (form == moved_) {
+      std::memcpy(out, row, writer_.bytes(form));
+    } else {
+      writer_.WritePacked(form, row, out);
+    }
+  });
+  unique_.CopyRepeats();
+}
+
 absl::Status AllReduce::Ask(absl::Span<const RowBlock> blocks, Deadline deadline, absl::Status& rows) {
-  uint64_t count = 0;
-  for (const RowBlock& block : blocks) count += block.ids.size();
-  ENGRAM_RETURN_IF_ERROR(Reduce(collective_.rank(), count, deadline, rows));
+  ENGRAM_RETURN_IF_ERROR(Reduce(collective_.rank(), count_, deadline, rows));
+  if (once_) {
+    PutUnique(blocks);
+    return absl::OkStatus();
+  }
   const std::byte* sum = sum_.data();
   for (const RowBlock& block : blocks) {
     PutBlock(block, sum);

@@ -4,6 +4,13 @@
 
 namespace engram {
 
+void TargetsOf(absl::Span<const RowBlock> blocks, std::vector<RowTarget>& targets) {
+  targets.clear();
+  for (const RowBlock& block : blocks) {
+    targets.push_back({block.layer_index, block.form, block.ids.size(), block.out});
+  }
+}
+
 absl::Status BlockGather::Gather(Shard& shard, absl::Span<const RowTarget> targets, absl::Span<const uint64_t> entries,
                                  absl::Span<const uint32_t> requests) {
   absl::Status status;

@@ -21,6 +21,9 @@ struct RowTarget {
   std::byte* out = nullptr;
 };
 
+// A round's blocks, in order.
+void TargetsOf(absl::Span<const RowBlock> blocks, std::vector<RowTarget>& targets);
+
 // Calls visit(target, slot, i) for each of `requests` (numbers over all rows of all targets, ascending): the i-th is
 // row `slot` of `target`.
 template <typename Visit>

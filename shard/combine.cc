@@ -6,16 +6,16 @@
 
 namespace engram {
 
-absl::StatusOr<std::unique_ptr<Combine>> MakeCombine(CombineMode mode, Collective& collective, Shard& shard,
-                                                     uint64_t rows_max, uint64_t reply_bytes) {
-  if (collective.ranks() == 1) return std::make_unique<LocalGather>(shard);
-  switch (mode) {
+absl::StatusOr<std::unique_ptr<Combine>> MakeCombine(const EngineOptions& options, Collective& collective,
+                                                     Shard& shard) {
+  if (collective.ranks() == 1) return std::make_unique<LocalGather>(shard, options.repeated_rows);
+  switch (options.combine) {
     case CombineMode::kAllReduceBf16:
-      return AllReduce::Make(RowForm::kBf16, collective, shard, rows_max);
+      return AllReduce::Make(RowForm::kBf16, collective, shard, options);
     case CombineMode::kAllReducePacked:
-      return AllReduce::Make(RowForm::kPacked, collective, shard, rows_max);
+      return AllReduce::Make(RowForm::kPacked, collective, shard, options);
     case CombineMode::kOwnerGather:
-      return OwnerGather::Make(collective, shard, rows_max, reply_bytes);
+      return OwnerGather::Make(collective, shard, options);
   }
   return absl::InvalidArgumentError("combine: unknown mode");
 }

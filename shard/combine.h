@@ -35,6 +35,8 @@ class Combine {
   // rounds_in_flight_max() Asks are not delivered.
   virtual absl::Status Deliver(Deadline /*deadline*/) { return absl::OkStatus(); }
   virtual int rounds_in_flight_max() const { return 1; }
+  // Whether rows that a round has several times are gathered once.
+  virtual bool gathers_once() const { return false; }
 
   // Engine::reply_memory; once connected.
   virtual ReplyMemory reply_memory() const { return {}; }
@@ -43,10 +45,9 @@ class Combine {
   virtual absl::Status Answer(const RoundHeader& header, Deadline deadline, absl::Status& rows) = 0;
 };
 
-// On CPU ranks. `collective` and `shard` must outlive it; `reply_bytes` as in EngineOptions. RESOURCE_EXHAUSTED without
-// memory for the staging.
-absl::StatusOr<std::unique_ptr<Combine>> MakeCombine(CombineMode mode, Collective& collective, Shard& shard,
-                                                     uint64_t rows_max, uint64_t reply_bytes);
+// On CPU ranks. `collective` and `shard` must outlive it. RESOURCE_EXHAUSTED without memory for the staging.
+absl::StatusOr<std::unique_ptr<Combine>> MakeCombine(const EngineOptions& options, Collective& collective,
+                                                     Shard& shard);
 
 }  // namespace engram
 

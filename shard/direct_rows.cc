@@ -49,7 +49,7 @@ uint64_t DirectRows::Ask(absl::Span<const RowBlock> asked, const RowPlan& plan) 
 absl::Status DirectRows::ReadBlocks(const RoundHeader& header, const Shard& shard) {
   const absl::Span<std::byte> replies = reply_memory();
   targets_.clear();
-  uint64_t rows = 0;
+  block_rows_ = 0;
   for (uint64_t i = 0; i < header.direct_blocks; ++i) {
     const Block& block = blocks()[i];
     if (block.layer_index >= shard.geometry().layers()) {
@@ -57,22 +57,23 @@ absl::Status DirectRows::ReadBlocks(const RoundHeader& header, const Shard& shar
     }
     if (block.form > static_cast<uint64_t>(RowForm::kBf16)) return Senseless("a form", block.form, "0 or 1");
     const auto form = static_cast<RowForm>(block.form);
-    if (block.rows > header.rows - rows) return Senseless("the rows of a block", block.rows, "fewer");
+    if (block.rows > rows_max_ - block_rows_) return Senseless("the rows of a block", block.rows, "fewer");
     if (block.out > replies.size() || BytesOfForm(shard, form, block.rows) > replies.size() - block.out) {
       return Senseless("the end of a reply", block.out, absl::StrCat("within ", replies.size()));
     }
-    rows += block.rows;
+    block_rows_ += block.rows;
     targets_.push_back({block.layer_index, form, block.rows, replies.data() + block.out});
   }
-  return rows == header.rows ? absl::OkStatus() : Senseless("the rows of all blocks", rows, absl::StrCat(header.rows));
+  if (block_rows_ >= header.rows) return absl::OkStatus();
+  return Senseless("the rows of all blocks", block_rows_, absl::StrCat("at least ", header.rows));
 }
 
 absl::Status DirectRows::CheckRows(const RoundHeader& header, const Shard& shard) const {
   uint64_t next = 0;
   for (uint64_t i = header.rows_begin; i < header.rows_begin + header.rows_of_rank; ++i) {
     const uint64_t entry = entries()[i];
-    if (requests()[i] < next || requests()[i] >= header.rows) {
-      return Senseless("a request", requests()[i], absl::StrCat("in [", next, ", ", header.rows, ")"));
+    if (requests()[i] < next || requests()[i] >= block_rows_) {
+      return Senseless("a request", requests()[i], absl::StrCat("in [", next, ", ", block_rows_, ")"));
     }
     next = uint64_t{requests()[i]} + 1;
     if (LayerOf(entry) >= shard.geometry().layers() || !shard.table(LayerOf(entry)).Owns(RowOf(entry))) {

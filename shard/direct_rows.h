@@ -56,6 +56,7 @@ class DirectRows {
   const SharedMemory memory_;
   const uint64_t rows_max_;
   std::vector<RowTarget> targets_;
+  uint64_t block_rows_ = 0;  // of all targets_; where rows are gathered once, more than the header's
   BlockGather gather_;
 };
 

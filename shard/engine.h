@@ -25,6 +25,9 @@ namespace engram {
 enum class CombineMode { kAllReduceBf16, kAllReducePacked, kOwnerGather };
 enum class Placement { kHost, kMapped, kDevice, kHostPinned };
 enum class RowForm { kPacked, kBf16 };
+// What becomes of rows that a round has several times (sharding.repeated_rows). kDefault: kOnce for ALL_REDUCE_BF16 of
+// several ranks, else kEach. GPU ranks know kEach alone.
+enum class RepeatedRows { kDefault, kOnce, kEach };
 
 std::string_view NameOf(CombineMode mode);     // "OWNER_GATHER"
 std::string_view NameOf(Placement placement);  // "MAPPED"
@@ -52,8 +55,9 @@ struct EngineOptions {
   CombineMode combine = CombineMode::kOwnerGather;
   Placement placement = Placement::kMapped;
   std::vector<Placement> layer_placements;  // [layers], instead of `placement`; empty: that for all
-  uint64_t round_rows_max = 65536;          // rows of one round, all blocks together
-  uint64_t reply_bytes = 0;                 // of Engine::reply_memory, where ranks can share it; 0: none
+  RepeatedRows repeated_rows = RepeatedRows::kDefault;
+  uint64_t round_rows_max = 65536;  // rows of one round, all blocks together
+  uint64_t reply_bytes = 0;         // of Engine::reply_memory, where ranks can share it; 0: none
   // Threads of a rank that gather from HOST or MAPPED, its engine thread included: [1, 256]; 0: half of its share of
   // the processors, from 1 to 8.
   int gather_threads = 0;
@@ -115,7 +119,7 @@ class Engine {
   // and after one of Begin no Finish follows. Between a Begin and its Finish, Gather must not be called.
   virtual absl::Status Begin(absl::Span<const RowBlock> blocks) { return Gather(blocks); }
   virtual absl::Status Finish() { return absl::OkStatus(); }
-  virtual int rounds_in_flight_max() const { return 1; }  // where it is 1, Begin has already filled the blocks
+  virtual int rounds_in_flight_max() const { return 1; }
 
   // Whether rounds may come from any thread, one at a time: they wait for no rank, no device and no file.
   virtual bool serves_any_thread() const { return false; }

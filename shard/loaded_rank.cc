@@ -96,6 +96,9 @@ absl::Status Prepare(const Collective& collective, const Checkpoint& checkpoint,
   ENGRAM_RETURN_IF_ERROR(CheckCheckpoint(checkpoint));
   ENGRAM_RETURN_IF_ERROR(CheckPlacements(options, checkpoint.geometry));
   if (options.OnGpu()) {
+    if (options.repeated_rows == RepeatedRows::kOnce) {
+      return absl::InvalidArgumentError("repeated_rows is GATHER_ONCE, must be GATHER_EACH on GPU ranks");
+    }
     ENGRAM_ASSIGN_OR_RETURN(rank.gpu, OpenGpu(collective, checkpoint, options));
   } else {
     ENGRAM_ASSIGN_OR_RETURN(rank.pool, StartPool(collective, options));
@@ -107,12 +110,17 @@ absl::Status Load(Collective& collective, const Checkpoint& checkpoint, const En
                   LoadedRank& rank) {
   ENGRAM_ASSIGN_OR_RETURN(rank.shard, Shard::Load(checkpoint, options, rank.gpu.get(), collective.rank(),
                                                   collective.ranks(), meter, rank.pool.get()));
-  const uint64_t rows_max = options.round_rows_max;
   absl::StatusOr<std::unique_ptr<Combine>> combine =
-      rank.gpu == nullptr ? MakeCombine(options.combine, collective, *rank.shard, rows_max, options.reply_bytes)
-                          : rank.gpu->MakeCombine(options.combine, collective, *rank.shard, rows_max);
+      rank.gpu == nullptr ? MakeCombine(options, collective, *rank.shard)
+                          : rank.gpu->MakeCombine(options.combine, collective, *rank.shard, options.round_rows_max);
   ENGRAM_ASSIGN_OR_RETURN(rank.combine, std::move(combine));
   return absl::OkStatus();
+}
+
+void NoteRepeatedRows(const EngineOptions& options, const Collective& collective, const Combine& combine) {
+  if (collective.rank() != 0 || !options.note) return;
+  options.note(absl::StrCat("rows that a round has several times are gathered ",
+                            combine.gathers_once() ? "once, then copied" : "each time"));
 }
 
 }  // namespace
@@ -130,6 +138,7 @@ absl::StatusOr<LoadedRank> LoadRank(Collective& collective, const Checkpoint& ch
   // A late one gets one round's time to say so.
   ENGRAM_RETURN_IF_ERROR(AgreeOnStatus(collective, loaded, std::max(deadline, DeadlineAfter(options.round_timeout))));
   ENGRAM_RETURN_IF_ERROR(rank.combine->Connect(DeadlineAfter(std::min(kConnectTimeout, options.load_timeout))));
+  NoteRepeatedRows(options, collective, *rank.combine);
   return rank;
 }
 

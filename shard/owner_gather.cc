@@ -4,27 +4,29 @@
 #include "model/files/errors.h"
 
 namespace engram {
-absl::StatusOr<std::unique_ptr<Combine>> OwnerGather::Make(Collective& collective, Shard& shard, uint64_t rows_max,
-                                                           uint64_t reply_bytes) {
+absl::StatusOr<std::unique_ptr<Combine>> OwnerGather::Make(Collective& collective, Shard& shard,
+                                                           const EngineOptions& options) {
+  const uint64_t rows_max = options.round_rows_max;
   ENGRAM_ASSIGN_OR_RETURN(
       AnonymousMemory staging,
       AnonymousMemory::Allocate(rows_max * shard.RowBytes(RowForm::kPacked), "staging of round_rows_max rows"));
   ENGRAM_ASSIGN_OR_RETURN(AnonymousMemory ids,
                           AnonymousMemory::Allocate(rows_max * sizeof(uint64_t), "ids of round_rows_max rows"));
-  return std::unique_ptr<Combine>(
-      new OwnerGather(collective, shard, std::move(staging), std::move(ids), rows_max, reply_bytes));
+  return std::unique_ptr<Combine>(new OwnerGather(collective, shard, options, std::move(staging), std::move(ids)));
 }
 
-OwnerGather::OwnerGather(Collective& collective, Shard& shard, AnonymousMemory staging, AnonymousMemory ids,
-                         uint64_t rows_max, uint64_t reply_bytes)
+OwnerGather::OwnerGather(Collective& collective, Shard& shard, const EngineOptions& options, AnonymousMemory staging,
+                         AnonymousMemory ids)
     : collective_(collective),
       shard_(shard),
       staging_(std::move(staging)),
       ids_(std::move(ids)),
       plan_(shard.geometry().rows, static_cast<size_t>(collective.ranks())),
       writer_(shard.geometry().head_dim),
-      rows_max_(rows_max),
-      reply_bytes_(reply_bytes) {}
+      rows_max_(options.round_rows_max),
+      reply_bytes_(options.reply_bytes),
+      once_(options.repeated_rows == RepeatedRows::kOnce),
+      unique_(shard.geometry().head_dim) {}
 
 absl::Status OwnerGather::Connect(Deadline deadline) {
   SharedMemory memory;
@@ -39,7 +41,12 @@ absl::Status OwnerGather::Connect(Deadline deadline) {
 ReplyMemory OwnerGather::reply_memory() const { return {direct_->reply_memory(), memory_owner_}; }
 
 void OwnerGather::Plan(absl::Span<const RowBlock> blocks, absl::Span<RoundHeader> headers) {
-  plan_.Build(blocks);
+  if (once_) {
+    unique_.Find(blocks);
+    plan_.Build(unique_.entries(), unique_.firsts());
+  } else {
+    plan_.Build(blocks);
+  }
   direct_blocks_ = direct_->Ask(blocks, plan_);
   for (size_t rank = 0; rank < headers.size(); ++rank) {
     headers[rank].rows = plan_.entries().size();
@@ -47,10 +54,7 @@ void OwnerGather::Plan(absl::Span<const RowBlock> blocks, absl::Span<RoundHeader
     headers[rank].rows_begin = plan_.begin(rank);
     headers[rank].direct_blocks = IsDirect(static_cast<int>(rank)) ? direct_blocks_ : 0;
   }
-  targets_.clear();
-  for (const RowBlock& block : blocks) {
-    targets_.push_back({block.layer_index, block.form, block.ids.size(), block.out});
-  }
+  TargetsOf(blocks, targets_);
 }
 
 absl::Status OwnerGather::SendIds(Deadline deadline) {
@@ -90,6 +94,12 @@ absl::Status OwnerGather::Ask(absl::Span<const RowBlock> /*blocks*/, Deadline de
   for (int rank = 0; rank < collective_.ranks(); ++rank) {
     if (rank != collective_.rank() && !IsDirect(rank)) PlaceRows(static_cast<size_t>(rank));
   }
+  return absl::OkStatus();
+}
+
+// Owners that write to the blocks themselves have all reported by now.
+absl::Status OwnerGather::Deliver(Deadline /*deadline*/) {
+  if (once_) unique_.CopyRepeats();
   return absl::OkStatus();
 }
 

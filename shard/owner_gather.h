@@ -15,23 +15,26 @@
 #include "shard/direct_rows.h"
 #include "shard/row_plan.h"
 #include "shard/row_writer.h"
+#include "shard/unique_rows.h"
 
 namespace engram {
 
 class OwnerGather : public Combine {
  public:
-  static absl::StatusOr<std::unique_ptr<Combine>> Make(Collective& collective, Shard& shard, uint64_t rows_max,
-                                                       uint64_t reply_bytes);
+  static absl::StatusOr<std::unique_ptr<Combine>> Make(Collective& collective, Shard& shard,
+                                                       const EngineOptions& options);
 
   absl::Status Connect(Deadline deadline) override;
   ReplyMemory reply_memory() const override;
   void Plan(absl::Span<const RowBlock> blocks, absl::Span<RoundHeader> headers) override;
   absl::Status Ask(absl::Span<const RowBlock> blocks, Deadline deadline, absl::Status& rows) override;
+  absl::Status Deliver(Deadline deadline) override;
+  bool gathers_once() const override { return once_; }
   absl::Status Answer(const RoundHeader& header, Deadline deadline, absl::Status& rows) override;
 
  private:
-  OwnerGather(Collective& collective, Shard& shard, AnonymousMemory staging, AnonymousMemory ids, uint64_t rows_max,
-              uint64_t reply_bytes);
+  OwnerGather(Collective& collective, Shard& shard, const EngineOptions& options, AnonymousMemory staging,
+              AnonymousMemory ids);
 
   // Whether rank `rank` has found its questions in shared memory.
   bool IsDirect(int rank) const { return direct_blocks_ > 0 && direct_->Reaches(rank); }
@@ -50,6 +53,8 @@ class OwnerGather : public Combine {
   RowWriter writer_;
   const uint64_t rows_max_;
   const uint64_t reply_bytes_;
+  const bool once_;
+  UniqueRows unique_;
   std::shared_ptr<const void> memory_owner_;
   std::unique_ptr<DirectRows> direct_;  // once connected
   uint64_t direct_blocks_ = 0;          // of this round

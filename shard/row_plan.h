@@ -33,6 +33,8 @@ class RowPlan {
 
   // Every block's ids must be below its layer's rows.
   void Build(absl::Span<const RowBlock> blocks);
+  // The same of some of a round's rows: entries[i] (valid) is request number requests[i], ascending.
+  void Build(absl::Span<const uint64_t> entries, absl::Span<const uint32_t> requests);
 
   // [rows of the round]: entries()[i] is the request's row number requests()[i].
   absl::Span<const uint64_t> entries() const { return entries_; }
@@ -46,6 +48,8 @@ class RowPlan {
 
  private:
   void CountOwners(absl::Span<const RowBlock> blocks);
+  // The owners are known: makes room, and sets begins_ and cursors_.
+  void OpenParts();
 
   const std::vector<uint64_t> parts_;  // rows of a full shard, per layer
   std::vector<size_t> begins_;         // [ranks + 1]

@@ -88,6 +88,16 @@ absl::Status CompleteReplay(const Geometry& geometry, LoadOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status CheckUniqueRows(const v1::Model& model, const LoadOptions& options) {
+  if (!options.unique_rows) return absl::OkStatus();
+  if (options.format == v1::ROW_FORMAT_HASH_IDS) {
+    return absl::InvalidArgumentError("--unique-rows: --format hash_ids has no rows");
+  }
+  const auto& words = model.capabilities();
+  if (std::find(words.begin(), words.end(), "unique_rows") != words.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--unique-rows: ", options.server, " always sends all rows"));
+}
+
 absl::Status CheckFormat(const v1::Model& model, const LoadOptions& options) {
   if (std::find(model.formats().begin(), model.formats().end(), options.format) != model.formats().end()) {
     return absl::OkStatus();
@@ -133,6 +143,7 @@ uint64_t SharedBytesOf(const LoadOptions& options, uint64_t token_bytes) {
 absl::Status CompleteOptions(const v1::Model& model, const Geometry& geometry, LoadOptions& options) {
   const v1::Limits& limits = model.limits();
   ENGRAM_RETURN_IF_ERROR(CheckFormat(model, options));
+  ENGRAM_RETURN_IF_ERROR(CheckUniqueRows(model, options));
   if (!options.in_flight.has_value()) options.in_flight = UsualInFlight(options, limits);
   if (options.profile == ProfileKind::kReplay) return CompleteReplay(geometry, options);
   if (options.profile == ProfileKind::kMixed && options.streams < 2) {

@@ -60,6 +60,7 @@ struct LoadOptions {
   v1::RowFormat format = v1::ROW_FORMAT_PACKED;
   bool shared_memory = false;               // rows come there; a server that has none is an error
   std::string segment_prefix = "/engram-";  // as the server's shared_memory.name_prefix
+  bool unique_rows = false;                 // StepRequest.unique_rows, where the server knows it
 
   ArrivalKind arrival = ArrivalKind::kClosed;
   double rate = 0;           // steps a second, all streams together

@@ -61,6 +61,7 @@ std::vector<std::pair<std::string, std::string>> SettingsOf(const LoadOptions& o
   }
   add("format", NameOf(options.format));
   add("transport", options.shared_memory ? "shared memory" : "messages");
+  if (options.unique_rows) add("unique rows", "sent once a frame");
   add("seed", absl::StrCat(options.seed));
   if (options.verify_fraction > 0) add("verified share", absl::StrFormat("%g", options.verify_fraction));
   if (options.cancel_fraction > 0) add("cancelled share", absl::StrFormat("%g", options.cancel_fraction));

@@ -121,6 +121,7 @@ void RunStream::Submit(LoadStep step, std::optional<LoadTime> intended) {
   }
   TrackedStep tracked = std::move(step.step);
   tracked.request.set_format(options_.format);
+  tracked.request.set_unique_rows(options_.unique_rows);
   flight.step = std::move(step);
   const absl::Status sent = Send(id, flight, std::move(tracked));
   if (sent.ok()) return;

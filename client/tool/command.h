@@ -10,6 +10,7 @@ namespace engram {
 void AddInfoCommand(CLI::App& app, int& exit_code);
 void AddLoadCommand(CLI::App& app, int& exit_code);
 void AddLookupCommand(CLI::App& app, int& exit_code);
+void AddRepeatsCommand(CLI::App& app, int& exit_code);
 void AddSynthCommand(CLI::App& app, int& exit_code);
 void AddVerifyCommand(CLI::App& app, int& exit_code);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace engram {
 namespace {
@@ -26,6 +27,7 @@ CompareCounts& CompareCounts::operator+=(const CompareCounts& other) {
   tokens += other.tokens;
   rows += other.rows;
   bytes += other.bytes;
+  received += other.received;
   table_rows += other.table_rows;
   nonzero_rows += other.nonzero_rows;
   mismatches += other.mismatches;
@@ -37,6 +39,13 @@ CompareCounts& CompareCounts::operator+=(const CompareCounts& other) {
 
 std::string Summary(const CompareCounts& counts) {
   return absl::StrCat(counts.steps, " steps, ", counts.rows, " rows, ", counts.mismatches, " mismatches");
+}
+
+std::string UniqueRowsLine(bool asked, const CompareCounts& counts) {
+  if (!asked || counts.bytes == 0) return "";
+  const double share = 100 * static_cast<double>(counts.received) / static_cast<double>(counts.bytes);
+  return absl::StrFormat("unique rows: %d bytes came for %d bytes compared, %.1f %%\n", counts.received, counts.bytes,
+                         share);
 }
 
 Comparer::Comparer(const Oracle& oracle, ComparerOptions options)
@@ -55,6 +64,7 @@ void Comparer::Differs(absl::FunctionRef<std::string()> what) {
 absl::Status Comparer::Compare(const ExpectedStep& expected, const StepResult& result) {
   ++counts_.steps;
   if (result.through_shared_memory) ++counts_.shared;
+  counts_.received += result.received_bytes;
   if (expected.cancelled) ++counts_.cancels;
   if (expected.cancelled && absl::IsCancelled(result.status)) {
     CompareCancelled(expected, result);

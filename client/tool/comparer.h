@@ -27,6 +27,7 @@ struct CompareCounts {
   uint64_t tokens = 0;        // of accepted segments, once however many layers were asked for
   uint64_t rows = 0;          // rows (or row ids) compared
   uint64_t bytes = 0;         // of those
+  uint64_t received = 0;      // StepResult::received_bytes
   uint64_t table_rows = 0;    // rows compared, row ids not counted
   uint64_t nonzero_rows = 0;  // of table_rows: received with a byte other than zero (in bf16: a value other than zero)
   uint64_t mismatches = 0;    // steps, segments, states and rows that differ, and holes
@@ -39,6 +40,9 @@ struct CompareCounts {
 
 // "N steps, N rows, N mismatches", in this wording whatever the numbers.
 std::string Summary(const CompareCounts& counts);
+
+// What unique rows saved, as a line; empty where they were not asked for.
+std::string UniqueRowsLine(bool asked, const CompareCounts& counts);
 
 // Not thread-safe.
 class Comparer {

@@ -41,6 +41,8 @@ void AddShape(CLI::App& command, LoadFlags& flags) {
                   "Of shared memory: what its names begin with, as the server's shared_memory.name_prefix")
       ->capture_default_str();
   command.add_option("--format", flags.format, "Row format: packed, bf16 or hash_ids")->capture_default_str();
+  command.add_flag("--unique-rows", options.unique_rows,
+                   "Have rows that a frame has several times sent once (docs/dedup.md)");
 }
 
 void AddPace(CLI::App& command, LoadFlags& flags) {

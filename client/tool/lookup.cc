@@ -94,6 +94,7 @@ absl::StatusOr<std::vector<LookedUpLayer>> LookUp(Connection& connection, const 
     if (plan.format == v1::ROW_FORMAT_HASH_IDS) continue;
 
     v1::StepRequest step = StepOf(plan, plan.format);
+    step.set_unique_rows(plan.unique_rows);
     const size_t at = positions.before + begin;
     session.Append(step, positions.TokensOf(at, count), positions.MaskOf(at, count));
     absl::StatusOr<StepResult> rows = RunStep(connection, step);

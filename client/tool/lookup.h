@@ -21,6 +21,7 @@ struct LookupPlan {
   std::vector<uint8_t> lookback_mask;  // empty, or one for each of them
   std::vector<uint32_t> layers;        // none: all
   v1::RowFormat format = v1::ROW_FORMAT_PACKED;
+  bool unique_rows = false;  // StepRequest.unique_rows of the steps for rows; what comes back is the same
   size_t chunk_tokens = 512;
 };
 

@@ -27,6 +27,7 @@ struct Arguments {
   std::string lookback_mask;
   std::string layers;
   std::string format = "packed";
+  bool unique_rows = false;
   size_t chunk_tokens = 512;
   std::string output = "table";
   std::string out;
@@ -100,6 +101,7 @@ absl::StatusOr<LookupPlan> PlanOf(const Arguments& arguments) {
   }
   plan.layers = *std::move(layers);
   plan.format = *format;
+  plan.unique_rows = arguments.unique_rows;
   plan.chunk_tokens = arguments.chunk_tokens;
   return plan;
 }
@@ -140,6 +142,8 @@ void AddLookupCommand(CLI::App& app, int& exit_code) {
   command->add_option("--lookback-mask", arguments->lookback_mask, "One 0 or 1 for each of them (default: all 1)");
   command->add_option("--layers", arguments->layers, "Decoder layer ids, as 1,14 (default: all)");
   command->add_option("--format", arguments->format, "packed, bf16 or hash_ids")->capture_default_str();
+  command->add_flag("--unique-rows", arguments->unique_rows,
+                    "Have rows that a frame has several times sent once; shows the same");
   command->add_option("--chunk", arguments->chunk_tokens, "Tokens of a step")
       ->check(WholeNumber(1))
       ->capture_default_str();

@@ -1,4 +1,5 @@
-// `engram`: looks at a server or a checkpoint, looks rows up, checks and loads a server, makes synthetic checkpoints.
+// `engram`: looks at a server or a checkpoint, looks rows up, checks and loads a server, counts what texts ask for
+// again, makes synthetic checkpoints.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -24,6 +25,7 @@ int RunTool(int argc, char** argv) {
   AddInfoCommand(app, exit_code);
   AddLoadCommand(app, exit_code);
   AddLookupCommand(app, exit_code);
+  AddRepeatsCommand(app, exit_code);
   AddSynthCommand(app, exit_code);
   AddVerifyCommand(app, exit_code);
   if (argc > 1 && IsUnknownSubcommand(app, argv[1])) {

@@ -46,7 +46,7 @@ class RandomRun {
     while (!in_flight_.empty() && (in_flight_.size() >= depth || bytes_ + planned.reply_bytes > bytes_max_)) {
       if (absl::Status status = FinishOldest(); !status.ok()) return status;
     }
-    absl::StatusOr<StepHandle> handle = lane.connection.Submit(planned.request);
+    absl::StatusOr<StepHandle> handle = lane.connection.Submit(planned.request, KeepUnique(planned));
     if (!handle.ok()) return handle.status();
     bytes_ += planned.reply_bytes;
     const absl::Time now = absl::Now();
@@ -63,6 +63,9 @@ class RandomRun {
   }
 
  private:
+  // Every second step is compared as it came, the others as the client copied them.
+  bool KeepUnique(const PlannedStep& planned) { return planned.request.unique_rows() && ++unique_steps_ % 2 == 0; }
+
   // Any moment of a step's life, or none.
   absl::Duration DrawCancelDelay() {
     const auto share = [this] { return std::generate_canonical<double, 53>(random_); };
@@ -108,6 +111,7 @@ class RandomRun {
   uint64_t bytes_max_;
   std::deque<InFlight> in_flight_;
   uint64_t bytes_ = 0;
+  uint64_t unique_steps_ = 0;
   absl::Duration latency_;  // of the last step that finished, as this stream saw it
 };
 

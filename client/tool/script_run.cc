@@ -50,6 +50,7 @@ class ScriptRun {
       for (; begin < end && steps.size() < depth; begin = std::min<uint64_t>(end, begin + chunk)) {
         steps.push_back(PlanChunk(sequence, session_id, begin, std::min<uint64_t>(end, begin + chunk), lookback_max_,
                                   options_.format));
+        steps.back().request.set_unique_rows(options_.unique_rows);
       }
       if (absl::Status status = RunSteps(steps, phase); !status.ok()) return status;
     }

@@ -100,6 +100,7 @@ void Traffic::ChooseAnswer(PlannedStep& step) {
     step.expected.layers.resize(1 + Below(geometry_.layers()));
   }
   step.request.set_format(step.expected.format);
+  step.request.set_unique_rows(options_.unique_rows && step.expected.format != v1::ROW_FORMAT_HASH_IDS);
   step.request.set_return_states(step.expected.return_states);
   step.request.set_omit_masked_rows(step.expected.omit_masked_rows);
   step.request.mutable_layers()->Add(step.expected.layers.begin(), step.expected.layers.end());

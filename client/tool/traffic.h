@@ -28,6 +28,7 @@ struct TrafficOptions {
   uint64_t reply_bytes_max = uint64_t{32} << 20;  // of one step, unless a single token has more
   bool fork = false;                              // the server takes ForkFrom
   std::optional<double> forks;                    // share of segments that fork; none: now and then
+  bool unique_rows = false;                       // StepRequest.unique_rows of every step for rows
   bool speculative = false;                       // draft blocks, of which a part is rejected
   std::string client_id;                          // of the stream; empty: private, so that no other can fork from it
   uint64_t session_ids_from = 0;                  // sessions get larger ids, 2^32 of them

@@ -50,8 +50,9 @@ int RunTraffic(const Arguments& arguments, const Oracle& oracle, const Checkpoin
   const StreamsReport report = RunStreams(oracle, sequences, servers, arguments.streams);
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
   const CompareCounts& counts = report.counts;
-  absl::PrintF("%d streams: %s, %d of %d cancelled steps ended CANCELLED\n", arguments.streams.streams,
-               Describe(report.traffic), counts.cancelled, counts.cancels);
+  const std::string unique_rows = UniqueRowsLine(arguments.streams.unique_rows, counts);
+  absl::PrintF("%d streams: %s, %d of %d cancelled steps ended CANCELLED\n%s", arguments.streams.streams,
+               Describe(report.traffic), counts.cancelled, counts.cancels, unique_rows);
   if (arguments.streams.shared_memory) {
     absl::PrintF("shared memory: the rows of %d steps came through it, of %d\n", counts.shared, counts.steps);
   }
@@ -69,6 +70,7 @@ int RunScript(const Arguments& arguments, const Oracle& oracle, const Checkpoint
   if (!connection.ok()) return Fail("verify", connection.status());
   ScriptOptions script = arguments.prefill_decode;
   script.format = server.formats.front();
+  script.unique_rows = arguments.streams.unique_rows && script.format != v1::ROW_FORMAT_HASH_IDS;
   const ScriptedTokens source(oracle.constants(), sequences.sequences);
   Comparer comparer(oracle, {server.minus_zero_lost(), sequences.sparse});
   const absl::StatusOr<std::vector<PhaseReport>> phases =
@@ -76,8 +78,8 @@ int RunScript(const Arguments& arguments, const Oracle& oracle, const Checkpoint
   CompareCounts counts;
   if (phases.ok()) {
     for (const PhaseReport& phase : *phases) counts += phase.counts;
-    absl::PrintF("%d sequences, %s rows\n%s", source.sequences().size(), NameOfFormat(script.format),
-                 PhaseTable(*phases));
+    absl::PrintF("%d sequences, %s rows\n%s%s", source.sequences().size(), NameOfFormat(script.format),
+                 PhaseTable(*phases), UniqueRowsLine(arguments.streams.unique_rows, counts));
   }
   return Report(phases.status(), comparer.first_mismatch(), counts);
 }
@@ -133,9 +135,7 @@ int Run(Arguments& arguments) {
   for (const ServerUnderTest& server : *servers) {
     absl::PrintF("%s at %s: %s, %d ranks, %s, model %s\n", server.model.name(), server.address, server.model.combine(),
                  server.model.ranks(), server.model.placement(), HexOf(server.model.model_digest()));
-    if (arguments.streams.forks.value_or(0) > 0 && !server.can("fork")) {
-      return Fail("verify", absl::FailedPreconditionError(absl::StrCat("--forks: ", server.address, " cannot fork")));
-    }
+    if (absl::Status able = CheckCapabilities(server, arguments.streams); !able.ok()) return Fail("verify", able);
   }
   return arguments.script == "random" ? RunTraffic(arguments, *oracle, *sequences, *servers)
                                       : RunScript(arguments, *oracle, *sequences, servers->front());

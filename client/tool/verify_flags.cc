@@ -25,6 +25,7 @@ void AddTrafficFlags(CLI::App& command, StreamsOptions& options) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command.add_flag("--speculative", options.speculative, "Draft blocks of up to 8 tokens, of which a part is rejected");
+  command.add_flag("--unique-rows", options.unique_rows, "Have rows that a frame has several times sent once");
   command.add_flag("--shared-memory", options.shared_memory,
                    "Rows come through shared memory: server and client on one host (random traffic only)");
 }

@@ -51,6 +51,7 @@ struct ScriptOptions {
   v1::RowFormat format = v1::ROW_FORMAT_PACKED;
   size_t chunk_tokens = 512;  // of a prefill step
   size_t decode_tokens = 32;  // of each sequence's end, one a step
+  bool unique_rows = false;   // StepRequest.unique_rows
 };
 
 // What one phase of a script moved. Times count from a step's submission to its answer, comparing left out.

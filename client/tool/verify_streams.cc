@@ -137,6 +137,7 @@ class VerifyStream {
     options.fork = run_.servers[server].can("fork");
     options.forks = run_.options.forks;
     options.speculative = run_.options.speculative;
+    options.unique_rows = run_.options.unique_rows;
     options.client_id = ClientIdOf(run_, number_);
     options.session_ids_from = uint64_t{number_} << 32;
     options.server = server;
@@ -156,6 +157,16 @@ class VerifyStream {
 };
 
 }  // namespace
+
+absl::Status CheckCapabilities(const ServerUnderTest& server, const StreamsOptions& options) {
+  if (options.forks.value_or(0) > 0 && !server.can("fork")) {
+    return absl::FailedPreconditionError(absl::StrCat("--forks: ", server.address, " cannot fork"));
+  }
+  if (options.unique_rows && !server.can("unique_rows")) {
+    return absl::FailedPreconditionError(absl::StrCat("--unique-rows: ", server.address, " always sends all rows"));
+  }
+  return absl::OkStatus();
+}
 
 StreamsReport RunStreams(const Oracle& oracle, const CheckpointSequences& sequences,
                          const std::vector<ServerUnderTest>& servers, const StreamsOptions& options) {

@@ -25,6 +25,7 @@ struct StreamsOptions {
   double cancel = 0;                // share of steps that are cancelled
   bool speculative = false;
   bool shared_memory = false;                          // rows come there; a server that has none is an error
+  bool unique_rows = false;                            // rows that a frame has several times are sent once
   uint64_t seed = 1;                                   // of the first stream; the others' follow from it
   uint64_t steps = 0;                                  // of all streams; 0: no such bound
   absl::Duration duration = absl::InfiniteDuration();  // once all streams have connected
@@ -36,6 +37,9 @@ struct StreamsReport {
   CompareCounts counts;        // of all streams
   TrafficCounts traffic;
 };
+
+// FAILED_PRECONDITION naming the flag and the server that does not know what it asks for.
+absl::Status CheckCapabilities(const ServerUnderTest& server, const StreamsOptions& options);
 
 // Each stream connects to every server and moves its sequences between them. Rows under way, all streams together, stay
 // below 1 GiB: the more streams and steps in flight, the smaller the steps.

@@ -25,6 +25,7 @@ TASKS = [
     ("growth", rows_gather.growth),
     ("hash", rows_gather.hashing),
     ("combine", rows_ranks.combine),
+    ("repeats", rows_ranks.repeats),
     ("prefill_w1", lambda bench: rows_stream.prefill(bench, 1, 0.7)),
     ("decode", rows_stream.decode),
     ("stream_table", rows_stream.stream_table),

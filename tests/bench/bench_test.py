@@ -16,10 +16,10 @@ sys.dont_write_bytecode = True
 from servers import Echo
 
 HERE = pathlib.Path(__file__).resolve().parent
-MPI_ROWS = ["combine", "idle"]
+MPI_ROWS = ["combine", "repeats", "idle"]
 ROWS = {"gather": ["gather_packed", "gather_bf16"], "prefill_w1": ["prefill_w1"], "decode": ["decode"],
         "load_cold": ["load_cold"], "combine": ["combine"], "idle": ["idle"], "redis": ["redis"], "shm": ["shm"]}
-EXTRA = {"hash": "hash_ids_per_second", "stream_table": "stream_table", "ranks": "ranks"}
+EXTRA = {"repeats": "repeats", "hash": "hash_ids_per_second", "stream_table": "stream_table", "ranks": "ranks"}
 MACHINE = {"cpu", "cores", "memory_bytes", "kernel", "date", "commit", "load_average_before", "load_average_after"}
 
 

@@ -4,6 +4,7 @@
 
 #include "model/hash_constants.h"
 #include "model/ngram_hash.h"
+#include "model/unique_ids.h"
 #include "shard/row_plan.h"
 #include "shard/row_writer.h"
 
@@ -106,6 +107,20 @@ class PlanPath final : public CountedPath {
   std::vector<RowBlock> blocks_;
 };
 
+class UniquePath final : public CountedPath {
+ public:
+  UniquePath() {
+    for (uint64_t i = 0; i < kIds; ++i) ids_.push_back(Scatter(Scatter(i) % (kIds / 2)));
+  }
+  void Run() override { unique_.Build(ids_); }
+  uint64_t units() const override { return kIds; }
+
+ private:
+  static constexpr uint64_t kIds = 8192;
+  UniqueIds unique_{0x9E3779B97F4A7C15u};  // no chance in what is counted
+  std::vector<uint64_t> ids_;
+};
+
 }  // namespace
 
 Checkpoint CountedModel() {
@@ -127,5 +142,6 @@ std::unique_ptr<CountedPath> MakeHashPath() { return std::make_unique<HashPath>(
 std::unique_ptr<CountedPath> MakePackedGatherPath() { return std::make_unique<GatherPath>(RowForm::kPacked); }
 std::unique_ptr<CountedPath> MakeBf16GatherPath() { return std::make_unique<GatherPath>(RowForm::kBf16); }
 std::unique_ptr<CountedPath> MakePlanPath() { return std::make_unique<PlanPath>(); }
+std::unique_ptr<CountedPath> MakeUniquePath() { return std::make_unique<UniquePath>(); }
 
 }  // namespace engram

@@ -30,6 +30,8 @@ std::unique_ptr<CountedPath> MakePackedGatherPath();
 std::unique_ptr<CountedPath> MakeBf16GatherPath();
 // RowPlan for four ranks; a row of both layers' blocks is a unit.
 std::unique_ptr<CountedPath> MakePlanPath();
+// UniqueIds on ids of which half are there before; an id is a unit.
+std::unique_ptr<CountedPath> MakeUniquePath();
 // A step of one token through StreamCall and Scheduler, without gRPC and without rows: decoded, admitted, hashed,
 // framed.
 std::unique_ptr<CountedPath> MakeStepPath();

@@ -22,11 +22,9 @@ namespace {
 using Maker = std::function<std::unique_ptr<CountedPath>()>;
 
 const std::map<std::string, Maker>& Paths() {
-  static const auto* const kPaths = new std::map<std::string, Maker>{{"hash_token", MakeHashPath},
-                                                                     {"packed_row", MakePackedGatherPath},
-                                                                     {"bf16_row", MakeBf16GatherPath},
-                                                                     {"plan_row", MakePlanPath},
-                                                                     {"step_of_one_token", MakeStepPath}};
+  static const auto* const kPaths = new std::map<std::string, Maker>{
+      {"hash_token", MakeHashPath}, {"packed_row", MakePackedGatherPath}, {"bf16_row", MakeBf16GatherPath},
+      {"plan_row", MakePlanPath},   {"unique_row", MakeUniquePath},       {"step_of_one_token", MakeStepPath}};
   return *kPaths;
 }
 

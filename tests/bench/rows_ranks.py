@@ -34,6 +34,26 @@ def _judge(bench, ranks, rates, figures):
         f"({packed / 1e6 / other:.1f} x)", figures))
 
 
+def repeats(bench):
+    """Rows that a round has several times, gathered each time and once: no row of the table, figures for the docs."""
+    bench.stop_server()
+    for ranks in (2,) if bench.quick else (1, 2, 4):
+        bench.say(f"combine_bench, {ranks} ranks, repeated rows each time and once")
+        (figures,) = bench.run("combine_bench", *bench.input(), "--pairs", 1 if bench.quick else 5, "--seconds",
+                               bench.seconds, "--repeated", "each,once", ranks=ranks)
+        bench.report.note_checked(figures)
+        rates = figures["rows_per_second"]
+        ways = sorted({way.rsplit(", ", 1)[0] for way in rates})
+        ratios = {way: str(Spread.of([once / each for once, each in zip(rates[f"{way}, once"],
+                                                                        rates[f"{way}, each"])])) for way in ways}
+        bench.report.extra.setdefault("repeats", {})[f"{ranks} ranks"] = {
+            "once_to_each": ratios, "unique_share": figures["unique_share"],
+            "rows_of_a_round": figures["rows_of_a_round"],
+            "rows_per_second": {way: statistics.median(values) for way, values in rates.items()}}
+        for way, ratio in ratios.items():
+            print(f"repeats, {ranks} ranks, {way}: once is {ratio} x each", flush=True)
+
+
 def cpu_seconds(pid):
     """On a core so far, all threads."""
     total = 0

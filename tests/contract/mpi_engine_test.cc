@@ -42,20 +42,29 @@ absl::StatusOr<Checkpoint> OpenGolden(const std::string& name) {
 
 class MpiEngine : public testing::TestWithParam<std::tuple<const char*, CombineMode, Placement>> {};
 
-TEST_P(MpiEngine, ReturnsTheReferencesRows) {
-  const auto [name, mode, placement] = GetParam();
+void ExpectReferencesRows(const char* name, const EngineOptions& options) {
   const absl::StatusOr<Checkpoint> checkpoint = OpenGolden(name);
   ASSERT_EQ(checkpoint.status(), absl::OkStatus());
   if (!job->is_front()) {
-    ASSERT_EQ(job->Serve(*checkpoint, OptionsOf(mode, placement)), absl::OkStatus());
+    ASSERT_EQ(job->Serve(*checkpoint, options), absl::OkStatus());
     return;
   }
-  absl::StatusOr<std::unique_ptr<Engine>> engine = job->Start(*checkpoint, OptionsOf(mode, placement));
+  absl::StatusOr<std::unique_ptr<Engine>> engine = job->Start(*checkpoint, options);
   ASSERT_EQ(engine.status(), absl::OkStatus());
+  const CombineMode mode = options.combine;
   ASSERT_NO_FATAL_FAILURE(ExpectGoldenRounds(**engine, *checkpoint, LoadGoldenCase(name), mode, job->ranks()));
   ASSERT_NO_FATAL_FAILURE(ExpectRandomRounds(**engine, *checkpoint, mode, job->ranks(), 20, 77));
   EXPECT_EQ((*engine)->Gather({}), absl::OkStatus());
   EXPECT_EQ((*engine)->Stop(), absl::OkStatus());
+}
+
+TEST_P(MpiEngine, ReturnsTheReferencesRows) {
+  const auto [name, mode, placement] = GetParam();
+  EngineOptions options = OptionsOf(mode, placement);
+  for (const RepeatedRows repeated : {RepeatedRows::kEach, RepeatedRows::kOnce}) {
+    options.repeated_rows = repeated;
+    ASSERT_NO_FATAL_FAILURE(ExpectReferencesRows(name, options));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MpiEngine,

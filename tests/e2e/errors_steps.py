@@ -30,6 +30,7 @@ STEPS = {
     "layer-unknown": lambda good: ({"segments": [good], "layers": [1, 0]}, [1, 0, "1, 4"]),
     "layer-twice": lambda good: ({"segments": [good], "layers": [4, 1, 4]}, [2, 4]),
     "format-unknown": lambda good: ({"segments": [good], "format": 3}, [3]),
+    "unique-hash-ids": lambda good: ({"segments": [good], "format": HASH_IDS, "unique_rows": True}, []),
     "table-version": lambda good: ({"segments": [good], "table_version": 9}, [9, 1]),
 }
 

@@ -42,7 +42,7 @@ class AnswerCheck {
     const auto open = open_.find(reply.step_id());
     ENGRAM_REQUIRE(open != open_.end(), absl::StrCat("a frame of an open step: ", reply.DebugString()));
     Frame(reply, open->second);
-    in_flight_.Paid(reply.step_id(), PayloadBytes(reply));
+    in_flight_.Paid(reply.step_id(), PayloadBytes(reply, open->second));
     if (reply.last()) End(reply, open->second);
     if (reply.last()) open_.erase(open);
   }
@@ -66,8 +66,27 @@ class AnswerCheck {
     std::map<uint32_t, uint64_t> covered;  // tokens by layer
   };
 
-  static uint64_t PayloadBytes(const v1::StepReply& reply) {
+  // Of all rows, those that row_index stands for too.
+  static uint64_t PayloadBytes(const v1::StepReply& reply, const OpenStep& step) {
+    if (reply.row_index_size() > 0) return static_cast<uint64_t>(reply.row_index_size()) * RowBytes(step);
     return reply.rows().size() + sizeof(uint64_t) * static_cast<size_t>(reply.hash_ids_size());
+  }
+
+  static uint64_t RowBytes(const OpenStep& step) {
+    return TokenBytes(TinyGeometry(), step.request.format()) / TinyGeometry().columns();
+  }
+
+  // Asked for, each row used, in the order of first use, and smaller than all rows.
+  static void Index(const v1::StepReply& reply, const OpenStep& step) {
+    ENGRAM_REQUIRE(step.request.unique_rows() && step.request.format() != v1::ROW_FORMAT_HASH_IDS, "row_index");
+    uint64_t named = 0;
+    for (const uint32_t row : reply.row_index()) {
+      ENGRAM_REQUIRE(row <= named, "rows in the order of their first use");
+      named += row == named ? 1 : 0;
+    }
+    ENGRAM_REQUIRE(reply.rows().size() == named * RowBytes(step), "each row is used");
+    ENGRAM_REQUIRE(reply.rows().size() + 4 * static_cast<size_t>(reply.row_index_size()) < PayloadBytes(reply, step),
+                   "an index that saves something");
   }
 
   static size_t LayersOf(const v1::StepRequest& request) {
@@ -98,8 +117,10 @@ class AnswerCheck {
     for (const v1::SegmentResult& result : reply.results()) Result(result, step);
     ENGRAM_REQUIRE(reply.table_version() == 3, "table_version");
     if (reply.token_count() > 0) Rows(reply, step);
-    ENGRAM_REQUIRE(reply.token_count() > 0 || (reply.rows().empty() && reply.hash_ids().empty()),
-                   "rows belong to tokens");
+    ENGRAM_REQUIRE(
+        reply.token_count() > 0 || (reply.rows().empty() && reply.hash_ids().empty() && reply.row_index().empty()),
+        "rows belong to tokens");
+    if (reply.row_index_size() > 0) Index(reply, step);
     if (!reply.last()) return ENGRAM_REQUIRE(reply.code() == 0 && reply.message().empty(), "an outcome comes last");
     const bool ok = reply.code() == 0;
     ENGRAM_REQUIRE(ok == reply.message().empty() && reply.message().size() <= kFrameMessageBytesMax,
@@ -134,7 +155,7 @@ class AnswerCheck {
     step.token_end = reply.token_begin() + reply.token_count();
     step.covered[reply.layer()] += reply.token_count();
     const uint64_t token_bytes = TokenBytes(TinyGeometry(), step.request.format());
-    const uint64_t bytes = PayloadBytes(reply);
+    const uint64_t bytes = PayloadBytes(reply, step);
     const bool whole = step.request.omit_masked_rows() ? bytes <= token_bytes * reply.token_count()
                                                        : bytes == token_bytes * reply.token_count();
     ENGRAM_REQUIRE(bytes % token_bytes == 0 && whole, absl::StrCat(bytes, " bytes of rows: ", reply.token_count()));

@@ -75,6 +75,7 @@ class Walk {
     if ((request_.format() == v1::ROW_FORMAT_HASH_IDS ? frame.rows().size() : frame.hash_ids_size()) != 0) {
       return "another format";
     }
+    if (!frame.row_index().empty() && !request_.unique_rows()) return "row_index, not asked for";
     if (PayloadOf(frame) == bytes) return "";
     return absl::StrCat("wrong rows for tokens [", frame.token_begin(), ", ", frame.token_begin() + frame.token_count(),
                         ") of layer ", frame.layer());
@@ -95,6 +96,13 @@ std::string Describe(const std::string& wrong, const v1::StepRequest& request) {
 }  // namespace
 
 std::string PayloadOf(const v1::StepReply& frame) {
+  if (!frame.row_index().empty()) {
+    const auto& index = frame.row_index();
+    const size_t row_bytes = frame.rows().size() / (*std::max_element(index.begin(), index.end()) + size_t{1});
+    std::string rows;
+    for (const uint32_t row : index) rows += frame.rows().substr(row * row_bytes, row_bytes);
+    return rows;
+  }
   std::string bytes = frame.rows();
   for (const uint64_t id : frame.hash_ids()) bytes.append(reinterpret_cast<const char*>(&id), sizeof(id));
   return bytes;

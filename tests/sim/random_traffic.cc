@@ -16,6 +16,7 @@ v1::StepRequest RandomTraffic::Step(const ProtocolModel& known, const std::strin
   for (uint64_t i = 0; i < segments; ++i) FillSegment(known, client, *step.add_segments());
   step.set_format(static_cast<v1::RowFormat>(Pick(3)));
   step.set_omit_masked_rows(OneIn(3));
+  step.set_unique_rows(step.format() != v1::ROW_FORMAT_HASH_IDS && OneIn(2));
   step.set_return_states(OneIn(3));
   if (OneIn(3)) step.add_layers(OneIn(2) ? 1 : 14);
   if (OneIn(8)) step.add_close_sessions(1 + Pick(options_.sessions));

@@ -47,6 +47,8 @@ inline constexpr BadRequest kBadRequests[] = {
     {"layer_twice", "layers: [14, 1, 14]", kWholeStep, kInvalid, "layers[2] = 14: must be there once"},
     {"unknown_format", "format: 3", kWholeStep, kInvalid, "format = 3: must be ROW_FORMAT_PACKED"},
     {"negative_format", "format: -1", kWholeStep, kInvalid, "format = -1: must be"},
+    {"unique_hash_ids", "format: ROW_FORMAT_HASH_IDS unique_rows: true", kWholeStep, kInvalid,
+     "unique_rows = true: must be false where format is ROW_FORMAT_HASH_IDS"},
     {"other_table_version", "table_version: 2 segments { session_id: 7 token_ids: [1] }", kWholeStep, kPrecondition,
      "table_version = 2: this server has 3"},
     {"close_zero", "close_sessions: [7, 0]", kWholeStep, kInvalid, "close_sessions[1] = 0: must name a session"},

@@ -12,6 +12,30 @@ namespace {
 
 using ::testing::HasSubstr;
 
+absl::Status RepeatedRowsOf(const std::string& sharding) {
+  auto config = ParseConfig("sharding { " + sharding + " }", "x");
+  EXPECT_TRUE(config.ok()) << config.status();
+  FillDefaults(*config);
+  return ValidateConfig(*config);
+}
+
+TEST(ConfigBounds, RepeatedRowsAreGatheredEachTimeOnGpus) {
+  EXPECT_THAT(Message(RepeatedRowsOf("repeated_rows: 9")),
+              HasSubstr("sharding.repeated_rows = 9: must be GATHER_ONCE or GATHER_EACH"));
+  const char* const why = "sharding.repeated_rows = GATHER_ONCE: must be GATHER_EACH where layers are DEVICE";
+  EXPECT_THAT(Message(RepeatedRowsOf("repeated_rows: GATHER_ONCE placement: DEVICE")), HasSubstr(why));
+  EXPECT_THAT(
+      Message(RepeatedRowsOf("repeated_rows: GATHER_ONCE layer_placements { layer: 1 placement: HOST_PINNED }")),
+      HasSubstr(why));
+  EXPECT_TRUE(RepeatedRowsOf("repeated_rows: GATHER_EACH placement: DEVICE").ok());
+  EXPECT_TRUE(RepeatedRowsOf("repeated_rows: GATHER_ONCE").ok());
+  v1::ServerConfig config = Defaults();
+  EXPECT_EQ(config.sharding().repeated_rows(), v1::REPEATED_ROWS_DEFAULT) << "the engine's to choose";
+  config.mutable_sharding()->set_placement(v1::DEVICE);
+  FillDefaults(config);
+  EXPECT_EQ(config.sharding().repeated_rows(), v1::GATHER_EACH);
+}
+
 TEST(ConfigBounds, NameFieldValueAndBound) {
   const BadText kBad[] = {
       {"sharding { shards: 0 }", "sharding.shards = 0: must be in [1, 1024]"},
