@@ -69,7 +69,7 @@ def together(arguments, server):
         mebibytes = watch.growth(pid) / 2**20
         print(f"process {pid}: resident memory {mebibytes:+.1f} MiB over the run", flush=True)
         if 0 < arguments.growth_mib_max < mebibytes:
-            raise SystemExit(f"process {pid} grew by {mebibytes:.1f} MiB, at most {arguments.growth_mib_max} are allowed")
+            raise SystemExit(f"process {pid} grew by {mebibytes:.1f} MiB, the limit is {arguments.growth_mib_max}")
 
 
 def is_server(pid):
