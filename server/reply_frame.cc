@@ -38,6 +38,7 @@ void ForgetRows(v1::StepReply& reply) {
   reply.clear_token_count();
   reply.clear_place_offset();
   reply.clear_place_bytes();
+  reply.clear_row_index();
 }
 
 v1::StepReply FailedReply(uint64_t step_id, uint64_t table_version, const absl::Status& status) {

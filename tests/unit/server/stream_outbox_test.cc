@@ -65,6 +65,33 @@ TEST_F(StreamOutboxTest, ControlGoesFirstThenDecodeThenTheRest) {
   EXPECT_FALSE(outbox_.Take().has_value());
 }
 
+// Rows that nobody wants any more, queued or not: results go out all the same, without a word of rows.
+TEST_F(StreamOutboxTest, ResultsOfACancelledStepComeAlone) {
+  const auto with_results = [this] {
+    ReplyFrame frame = FrameOf(1, 100, true, false);
+    frame.head.set_layer(14);
+    frame.head.set_token_count(3);
+    frame.head.add_row_index(0);
+    frame.head.add_results()->set_length(3);
+    return frame;
+  };
+  outbox_.AddStep(1, 300, 0);
+  outbox_.PushFrame(with_results());
+  outbox_.DropRows(1);
+  outbox_.PushFrame(with_results());
+  v1::ServerMessage expected;
+  expected.mutable_reply()->set_step_id(1);
+  expected.mutable_reply()->add_results()->set_length(3);
+  for (int i = 0; i < 2; ++i) {
+    const std::optional<OutMessage> message = outbox_.Take();
+    ASSERT_TRUE(message.has_value());
+    EXPECT_EQ(message->payload.size(), 0u);
+    v1::ServerMessage sent;
+    ASSERT_TRUE(sent.ParseFromString(message->head));
+    EXPECT_EQ(sent.ShortDebugString(), expected.ShortDebugString());
+  }
+}
+
 // A client that has read a last frame may send the next step at once.
 TEST_F(StreamOutboxTest, AStepIsInFlightUntilItsLastFrameIsTaken) {
   outbox_.AddStep(1, 300, 7);
