@@ -16,8 +16,7 @@ constexpr RoundBounds kLedRound{.payload_bytes = uint64_t{256} << 10, .decode_on
 }  // namespace
 
 Scheduler::Scheduler(const Geometry& geometry, const HashConstants& constants, SchedulerOptions options)
-    : geometry_(geometry),
-      options_(std::move(options)),
+    : options_(std::move(options)),
       queue_(geometry, options_, doorbell_),
       sender_(options_.sender_thread, stages_),
       runner_(geometry, constants, options_, queue_, stages_, sender_) {}

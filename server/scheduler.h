@@ -80,7 +80,6 @@ class Scheduler {
   // Runs a round in the caller's thread, if it may. False when somebody else has to look at what waits.
   bool Lead();
 
-  const Geometry& geometry_;
   const SchedulerOptions options_;
   const std::shared_ptr<Doorbell> doorbell_ = std::make_shared<Doorbell>();
   StageCounters stages_;
