@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include "tests/unit/client/small_step.h"
 
 namespace engram {
 namespace {
@@ -14,18 +14,6 @@ using testing::Each;
 using testing::HasSubstr;
 
 constexpr size_t kTokenBytes = 66;
-
-Geometry Small() {
-  Geometry geometry;
-  geometry.layer_ids = {14, 1};
-  geometry.rows = {100, 100};
-  geometry.max_ngram_size = 3;
-  geometry.heads = 1;
-  geometry.head_dim = 32;
-  geometry.vocab_size = 100;
-  geometry.compressed_vocab_size = 100;
-  return geometry;
-}
 
 v1::StepRequest Request(std::initializer_list<int> segment_tokens, std::initializer_list<uint32_t> layers = {1}) {
   v1::StepRequest step;
@@ -68,16 +56,7 @@ class Step {
     frame.set_table_version(3);
     return Apply(frame, "");
   }
-  absl::Status Apply(const v1::StepReply& frame, const std::string& rows) {
-    size_t at = 0;
-    const auto read = [&](uint8_t* out, uint64_t size) {
-      if (size > rows.size() - at) return false;
-      std::memcpy(out, rows.data() + at, size);
-      at += size;
-      return true;
-    };
-    return step_.Apply(frame, {rows.size(), read});
-  }
+  absl::Status Apply(const v1::StepReply& frame, const std::string& rows) { return ApplyFrame(step_, frame, rows); }
   PendingStep& operator*() { return step_; }
 
  private:

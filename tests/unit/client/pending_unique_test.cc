@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <random>
 
 #include "client/pending_step.h"
 #include "client/row_index.h"
+#include "tests/unit/client/small_step.h"
 
 namespace engram {
 namespace {
@@ -18,18 +18,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr size_t kRowBytes = 33;
-
-Geometry Small() {
-  Geometry geometry;
-  geometry.layer_ids = {1};
-  geometry.rows = {100};
-  geometry.max_ngram_size = 3;
-  geometry.heads = 1;
-  geometry.head_dim = 32;
-  geometry.vocab_size = 100;
-  geometry.compressed_vocab_size = 100;
-  return geometry;
-}
 
 // Rows by one letter each.
 std::string RowsOf(const std::string& letters) {
@@ -66,7 +54,7 @@ class UniqueStep {
       segment.add_token_ids(1);
       segment.mutable_token_mask()->push_back(static_cast<char>(bit - '0'));
     }
-    StepShape shape = ShapeOf(request, Small());
+    StepShape shape = ShapeOf(request, Small({1}));
     shape.keep_unique = keep_unique;
     step_.emplace(9, shape);
     v1::StepReply results;
@@ -82,18 +70,7 @@ class UniqueStep {
     for (const uint32_t row : index) frame.add_row_index(row);
     return Apply(frame, RowsOf(letters));
   }
-  absl::Status Apply(const v1::StepReply& frame, const std::string& rows) {
-    size_t at = 0;
-    const auto read = [&](uint8_t* out, uint64_t size) {
-      if (size > rows.size() - at) return false;
-      std::memcpy(out, rows.data() + at, size);
-      at += size;
-      return true;
-    };
-    const absl::Status status = step_->Apply(frame, {rows.size(), read});
-    EXPECT_TRUE(!status.ok() || at == rows.size()) << at << " bytes of " << rows.size() << " were read";
-    return status;
-  }
+  absl::Status Apply(const v1::StepReply& frame, const std::string& rows) { return ApplyFrame(*step_, frame, rows); }
   StepResult End() {
     v1::StepReply frame;
     frame.set_last(true);

@@ -10,22 +10,11 @@
 #include <string>
 
 #include "client/pending_step.h"
+#include "tests/unit/client/small_step.h"
 
 namespace engram {
 
 inline constexpr uint64_t kTokenBytes = 66;
-
-inline Geometry Small() {
-  Geometry geometry;
-  geometry.layer_ids = {14, 1};
-  geometry.rows = {100, 100};
-  geometry.max_ngram_size = 3;
-  geometry.heads = 1;
-  geometry.head_dim = 32;
-  geometry.vocab_size = 100;
-  geometry.compressed_vocab_size = 100;
-  return geometry;
-}
 
 // A step of `first` and `second` tokens in two segments, whose rows come to a place in the middle of a segment.
 class PlacedStep {
